@@ -32,7 +32,8 @@ from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.pipeline import checks_of, make_plan, through_passes
 from orion.plan.plan import source_nest
-from orion.prepare import Options, Preparation
+from orion.prepare import Preparation
+from orion.prepared_call import Options
 from orion.typing.infer import infer_types
 
 from .polybench.kernels import KERNELS

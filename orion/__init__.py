@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from orion.arrays import text_file as text_file
     from orion.arrays import uniform as uniform
     from orion.arrays import zeros as zeros
+    from orion.arrays.buffer import buffer as buffer
     from orion.arrays.files.saved import load as load
     from orion.arrays.frozen import freeze as freeze
     from orion.checkpointing import checkpoint as checkpoint
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from orion.errors import StorageError as StorageError
     from orion.errors import UnprovedWarning as UnprovedWarning
     from orion.errors import UnsupportedLoopError as UnsupportedLoopError
+    from orion.errors import UpdateError as UpdateError
     from orion.errors import WorkerLostError as WorkerLostError
     from orion.errors import WorkerReplacedWarning as WorkerReplacedWarning
     from orion.keyed_random import random as random
@@ -73,13 +75,14 @@ HOMES = {
         "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
         "normal", "ones", "read_csv", "read_libsvm", "read_parquet", "sparse", "text_file", "uniform", "zeros",
     ),
+    "orion.arrays.buffer": ("buffer",),
     "orion.arrays.files.saved": ("load",),
     "orion.arrays.frozen": ("freeze",),
     "orion.checkpointing": ("checkpoint", "restore"),
     "orion.errors": (
         "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingKeyError", "NotParallelError",
         "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StandstillWarning", "StorageError",
-        "UnprovedWarning", "UnsupportedLoopError", "WorkerLostError", "WorkerReplacedWarning",
+        "UnprovedWarning", "UnsupportedLoopError", "UpdateError", "WorkerLostError", "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
     "orion.profiling": ("Profile", "profile"),

@@ -13,10 +13,6 @@ from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
-from numpy import ndarray
-
-from orion.arrays.compressed import is_matrix
-from orion.arrays.sparse import SparseArray
 from orion.errors import (
     AS_IT_IS,
     ArgumentError,
@@ -25,32 +21,26 @@ from orion.errors import (
     PlanError,
     RescaledError,
     SerialLoopWarning,
-    UnsupportedLoopError,
     describe,
     did_you_mean,
 )  # fmt: skip
 from orion.frontend.locate import lines_now
-from orion.frontend.matrices import Matrix
 from orion.frontend.outside import version_of
-from orion.frontend.parse import maps_of, matrix_names
-from orion.ir.function import Rekeyed
 from orion.last_run import LastRun, Ran
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
-from orion.prepare import Options, Preparation, Prepared
+from orion.preparations import Preparations
+from orion.prepare import Preparation
+from orion.prepared_call import Options, Prepared
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import WorkerCounts
-from orion.runtime.rekeyings import Rekeyings
+from orion.runtime.profile.records import Noted
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
 
 if TYPE_CHECKING:
     from orion.kinds.measured import MeasuredKinds
-
-RELAX = "`relax` is not supported yet: every dependence of the loop is kept"
-
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,18 +66,13 @@ class ParallelFunction(Generic[P, R]):
         """Look at the function as it is now: a reload gives it other code."""
         function = self.__wrapped__
         self._version = version_of(function)
-        self._lines = lines_now(function)
-        self._preparation = Preparation(function, self.options, lines=self._lines)
+        self._preparations = Preparations(function, self.options, lines_now(function))
         self._signature = inspect.signature(function)
         self._names = tuple(self._signature.parameters)
         kinds = {parameter.kind for parameter in self._signature.parameters.values()}
         self._is_plain = kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
         self._is_method = is_method(function)
         self._warned: set[Span] = set()
-        self._preparations: dict[tuple[object, ...], Preparation] = {}
-        self._rekeyings = Rekeyings()
-        for found in ("_may_be_matrices", "_may_be_mapped"):
-            self.__dict__.pop(found, None)
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
         self._ran: Ran | None = None
@@ -116,9 +101,9 @@ class ParallelFunction(Generic[P, R]):
                     recording.planned()
                 self._warn_if_serial(prepared)
                 with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
-                    counts: WorkerCounts = []
-                    returned = prepared.run(arguments, session, recording, counts)
-                    self._ran = Ran(preparation, prepared, workers, force, recording, counts)
+                    noted = Noted()
+                    returned = prepared.run(arguments, session, recording, noted)
+                    self._ran = Ran(preparation, prepared, workers, force, recording, noted)
                     return cast(R, returned)
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
             if recording is not None:
@@ -258,7 +243,7 @@ class ParallelFunction(Generic[P, R]):
             raise ArgumentError(describe(f"{name}.replay(): the first argument is a run, not {run!r}", hint=hint))
         preparation, given = self._bind(args, kwargs)
         ran = run.ran
-        if ran.preparation not in (self._preparation, *self._preparations.values()):
+        if ran.preparation not in (*self._preparations,):
             what = f"{name}.replay(): the run is one of another function, or of other code"
             raise PlanError(describe(what, hint=f"give a `{name}.last_run` of this function as it is now"))
         arguments = preparation.with_outside(given)
@@ -322,7 +307,7 @@ class ParallelFunction(Generic[P, R]):
         if self._is_method:
             raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
-            return self._prepared_for((), dict(zip(self._names, args, strict=True)))
+            return self._preparations.of((), dict(zip(self._names, args, strict=True)))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -332,38 +317,7 @@ class ParallelFunction(Generic[P, R]):
         left = [(name, one.default) for name, one in self._signature.parameters.items() if name not in bound.arguments]
         bound.apply_defaults()
         numbers = tuple((name, value) for name, value in left if type(value) in (int, float, bool))
-        return self._prepared_for(numbers, dict(bound.arguments))
-
-    def _prepared_for(
-        self, numbers: tuple[tuple[str, Any], ...], arguments: dict[str, Any]
-    ) -> tuple[Preparation, dict[str, Any]]:
-        """The stages for calls that leave these numbers to their defaults, and have such sparse matrices; the arguments
-        with the sparse arrays that have maps of keys as keys."""
-        matrices: tuple[tuple[str, Matrix], ...] = ()
-        if self._may_be_matrices:
-            given = [(name, arguments[name]) for name in self._may_be_matrices]
-            found = [(name, value) for name, value in given if type(value) is not ndarray and is_matrix(value)]
-            matrices = tuple((name, Matrix(not isinstance(one, SparseArray), one.ndim)) for name, one in found)
-        rekeyed = self._rekeyings.of(self._may_be_mapped, arguments) if self._may_be_mapped else None
-        if not numbers and not matrices and rekeyed is None:
-            return self._preparation, arguments
-        key = numbers, matrices, rekeyed is not None
-        if key not in self._preparations:
-            self._preparations[key] = Preparation(
-                self.__wrapped__, self.options, None, dict(numbers), dict(matrices),
-                with_maps=rekeyed is not None, lines=self._lines,
-            )  # fmt: skip
-        return self._preparations[key], arguments | (rekeyed or {})
-
-    @functools.cached_property
-    def _may_be_mapped(self) -> tuple[Rekeyed, ...]:
-        """The sparse arrays of which maps of keys may be made keys: where any order of their elements will do."""
-        return () if self.options.ordered else maps_of(self.__wrapped__, self._lines)
-
-    @functools.cached_property
-    def _may_be_matrices(self) -> tuple[str, ...]:
-        """The arguments that may be sparse matrices, by what the function does with them."""
-        return tuple(sorted(matrix_names(self.__wrapped__, self._lines)))
+        return self._preparations.of(numbers, dict(bound.arguments))
 
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""
@@ -459,6 +413,8 @@ def parallel_for(
     with arrays of tiles' own, with copies of arrays, or that may end early (`plan.loops[k].is_dynamic`). On several
     nodes all but the last are dealt out anew between calls, by how long workers computed (`plan.loops[k].deal`).
 
+    `relax`: names of dense arrays whose updates (`w[…] += …`, `w[…] -= …`) may be late, as `orion.buffer` has it.
+
     What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one
     worker, with a warning.
 
@@ -478,8 +434,9 @@ def parallel_for(
     >>> double.plan(a).strategy
     'independent'
     """
-    if relax:
-        raise UnsupportedLoopError(RELAX)
+    if isinstance(relax, str) or not all(isinstance(name, str) for name in relax):
+        hint = 'write a tuple of names of parameters: `relax=("w",)`'
+        raise ArgumentError(describe(f"`relax={relax!r}` of parallel_for", hint=hint))
     given = {"ordered": ordered, "require_parallel": require_parallel, "fastmath": fastmath}
     for name, value in given.items():
         if not isinstance(value, bool) and (value is not None or name != "ordered"):
@@ -487,7 +444,7 @@ def parallel_for(
             raise ArgumentError(describe(f"`{name}={value!r}` of parallel_for is no truth value", hint=hint))
     if schedule not in ("static", "dynamic"):
         raise ArgumentError(describe(f"`schedule={schedule!r}` of parallel_for", hint='write "static" or "dynamic"'))
-    options = Options(ordered, require_parallel, fastmath, schedule == "dynamic")
+    options = Options(ordered, require_parallel, fastmath, schedule == "dynamic", tuple(relax))
     return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 
 

@@ -43,6 +43,10 @@ class OutOfBoundsError(OrionError, IndexError):
     read_from: tuple[str, int] | None = None
 
 
+class UpdateError(OrionError, ValueError):
+    """An update of a buffer is not a number."""
+
+
 class MissingKeyError(OrionError, KeyError):
     """A sparse array has no element with a key, or more than one."""
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from orion.errors import PlanError
 from orion.inspect.profiles.text import call_text
+from orion.ir.types import ArrayType
+from orion.kernel.calling import APPLIED, BINS, FLUSHES, HISTOGRAM, MOST_LATE, WAITS
+from orion.plan.plan import LoopPlan
 from orion.plan.source_plans import main_part
 from orion.planned import Plan
-from orion.prepare import Preparation, Prepared
+from orion.prepare import Preparation
+from orion.prepared_call import Prepared
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord, WorkerCounts
+from orion.runtime.profile.records import CallRecord, Noted
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
 
@@ -32,16 +38,58 @@ class LoopTimes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LateUpdates:
+    """What one worker saw of the updates of others, and did with its own, in a loop with arrays with buffers, `arrays`.
+
+    `flushes`: how often it applied its updates; `elements`: to how many elements, and `bytes`, what these updates are;
+    `waits`: how often it waited for others. `latest`: the most iterations by which an update of another worker was late
+    in any of its iterations, at most `max_delay`; `histogram`: how many of its pieces of `every` iterations began so
+    late, as triples (from, to, pieces), the ends included.
+    """
+
+    line: int
+    worker: int
+    arrays: tuple[str, ...]
+    max_delay: int
+    every: int
+    flushes: int
+    elements: int
+    bytes: int
+    waits: int
+    latest: int
+    histogram: tuple[tuple[int, int, int], ...]
+
+
+def _late_updates(loop: LoopPlan, worker: int, notes: Ints, itemsize: int) -> LateUpdates:
+    relaxed, counts = loop.relaxed, notes[HISTOGRAM:].tolist()
+    edges = [-(-part * (relaxed.max_delay + 1) // BINS) for part in range(BINS + 1)]
+    bins = zip(edges[:-1], edges[1:], counts, strict=True)
+    return LateUpdates(
+        line=loop.nest.span.line,
+        worker=worker,
+        arrays=tuple(one.buffered.array for one in relaxed.arrays),
+        max_delay=relaxed.max_delay,
+        every=relaxed.every,
+        flushes=notes.item(FLUSHES),
+        elements=notes.item(APPLIED),
+        bytes=notes.item(APPLIED) * itemsize,
+        waits=notes.item(WAITS),
+        latest=notes.item(MOST_LATE),
+        histogram=tuple((first, end - 1, pieces) for first, end, pieces in bins if first < end),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session; and with
-    how many it went on, and when."""
+    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session; and what
+    was noted of the run."""
 
     preparation: Preparation
     prepared: Prepared
     workers: int
     force_parallel: bool
     recording: Recording | None
-    counts: WorkerCounts
+    noted: Noted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +117,21 @@ class LastRun:
     def worker_counts(self) -> tuple[tuple[float, int], ...]:
         """Of how many workers the run made use, and from how many seconds after its begin on: more than one pair where
         `orion.scale` has come while it was under way."""
-        return tuple(self.ran.counts)
+        return tuple(self.ran.noted.counts)
+
+    @property
+    def late(self) -> tuple[LateUpdates, ...]:
+        """How late updates of arrays with buffers were, by loops and workers; none of loops without such, and of those
+        whose workers are on another node than this process."""
+        prepared, types = self.ran.prepared, dict(self.plan.function.types)
+        found = []
+        for loop, notes in zip(prepared.program.loops, self.ran.noted.updates, strict=False):
+            kinds = (types[one.buffered.array] for one in loop.plan.relaxed.arrays)
+            sizes = [np.dtype(kind.dtype).itemsize for kind in kinds if isinstance(kind, ArrayType)]
+            for worker, own in enumerate(notes):
+                if own[FLUSHES]:
+                    found.append(_late_updates(loop.plan, worker, own, max(sizes)))
+        return tuple(found)
 
     @property
     @ends_in_users_line

@@ -23,7 +23,8 @@ from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
 from orion.measured import LoopName, LoopSpeeds, Measurement, loop_names
 from orion.predicted_times import seconds_on_one_node
-from orion.prepare import Preparation, Prepared
+from orion.prepare import Preparation
+from orion.prepared_call import Prepared
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.sampled import SampledWorker, Sampling

@@ -188,6 +188,10 @@ each is given what those before it made of it, those of a whole function, and th
 `orion.rewrites`. `ORION_REWRITES=-fuse,-jam` leaves some out."""
 
 
+WITHOUT_WHERE_RELAXED = frozenset(one.name for one in REWRITES if one not in (PRIVATIZE, PEEL))
+"""The rewrites that functions with buffers go without: they reckon with iterations one by one, in their order."""
+
+
 def left_out(setting: str) -> frozenset[str]:
     """The rewrites that the environment variable `ORION_REWRITES` leaves out. ArgumentError for one that there is not.
 

@@ -18,21 +18,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.errors import AliasError, ArgumentError, OutOfBoundsError
+from orion.errors import AliasError, ArgumentError
+from orion.frontend.buffers import NO_BUFFERS, BufferOf
 from orion.frontend.locate import NO_LINES, FileLines
 from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
-from orion.inspecting import Inspections, Watched, watched_loops
+from orion.inspecting import Inspections, watched_loops
 from orion.ir.cures import Used
-from orion.ir.function import Function, in_users_words
+from orion.ir.function import BufferPart, Function, in_users_words
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.signature import argument_types
@@ -40,109 +42,34 @@ from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, check_keys, check_sizes, shapes_in_rows
 from orion.passes.argument_uses import use_of
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
-from orion.passes.delinearize import as_rows, with_row_types, with_rows
+from orion.passes.delinearize import with_row_types, with_rows
 from orion.passes.options import Words, words_in
 from orion.passes.steps import names_in_steps
-from orion.pipeline import analyse, executed, kernels_of, left_out, local_specs, make_plan, through_passes
-from orion.plan.plan import Inspected
+from orion.pipeline import (
+    WITHOUT_WHERE_RELAXED,
+    analyse,
+    executed,
+    kernels_of,
+    left_out,
+    local_specs,
+    make_plan,
+    through_passes,
+)
 from orion.planned import Plan
+from orion.prepared_call import Options, Prepared, in_rows, memory_of, rows_of
 from orion.runtime.shown import Properties
-from orion.source import Span
 from orion.typing.integers_at_call import integers_at_call
 
 if TYPE_CHECKING:
-    from orion.runtime.local_arrays import LocalArrays
     from orion.runtime.prepared import PreparedProgram
-    from orion.runtime.session import Session
 
 KEPT, KEPT_LARGE = 64, 8
 """How many prepared runs one function keeps, and how many of those that may take much memory; the least recently used
 goes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of `parallel_for`."""
-
-    ordered: bool | None = None
-    require_parallel: bool = False
-    fastmath: bool = True
-    dynamic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A function ready to run on arguments of one kind. `serial` are the places of loops of the source that are not
-    parallel, or that of the function where it is not parallel as a whole though they are. `rows` has the shapes of
-    flattened arrays as arrays of rows. `integers` are the arguments whose values it is for. `watched` are the loops
-    that run otherwise for other contents of arrays of subscripts."""
-
-    plan: Plan
-    program: PreparedProgram
-    written: frozenset[str]
-    serial: tuple[Span, ...]
-    rows: Shapes
-    local: LocalArrays
-    integers: tuple[str, ...]
-    watched: tuple[Watched, ...]
-
-    @property
-    def is_large(self) -> bool:
-        """Whether it has sparse arrays, copies of arrays, or tiles that are lists of iterations."""
-        return bool(self.plan.arrays) or any(
-            loop.copies or isinstance(loop.tiles, Inspected) for loop in self.plan.function.loops
-        )
-
-    def why_serial(self, span: Span) -> str:
-        """What to say of one of the places in `serial`."""
-        from orion.inspect.text.where import why_not_shared_out
-
-        return why_not_shared_out(self.plan.function, span)
-
-    def dealt(self, session: Session) -> Prepared:
-        """The same, its tiles dealt out as they are now to the workers of a session."""
-        program = session.dealt(self.program)
-        if program is self.program:
-            return self
-        return replace(self, plan=self.plan.dealt_as(loop.plan.deal for loop in program.loops), program=program)
-
-    def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The arguments as the loops take them: flattened arrays as arrays of rows."""
-        return in_rows(arguments, self.rows)
-
-    def run(self, arguments: Mapping[str, Any], session: Session, *noting: Any) -> Any:
-        """Run it in a session: arrays change in place, the function's result is returned. `noting` as `Session.run`."""
-        from orion.runtime.failures import with_place
-        from orion.runtime.returned import resolved
-
-        own, function = self.local.take() if self.local.specs else {}, self.program.program.function
-        try:
-            returned = session.run(self.program, {**self.given(arguments), **own}, *noting)
-            return resolved(returned, {**arguments, **own}, function)
-        except OutOfBoundsError as error:
-            raise with_place(error, arguments, function) from None
-        finally:
-            self.local.give_back(own)
-
-
-def rows_of(function: Function, shapes: Shapes) -> Shapes:
-    """The shapes of the flattened arrays of a function as arrays of rows."""
-    return {one.array: shapes[one.array] for one in function.rows}
-
-
-def in_rows(arguments: Mapping[str, Any], rows: Shapes) -> Mapping[str, Any]:
-    """Arguments with flattened arrays as arrays of rows of these shapes."""
-    return (
-        {**arguments, **{name: as_rows(arguments[name], shape) for name, shape in rows.items()}} if rows else arguments
-    )
-
-
 def _is_dense(value: Any) -> bool:
     return isinstance(value, np.ndarray | DenseArray)
-
-
-def _memory(value: Any) -> NDArray[np.generic]:
-    return value.storage if isinstance(value, DenseArray) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +113,8 @@ class Preparation:
     """The stages of one decorated function, each result kept. `caches` are those of this machine, if not given, and
     `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices.
     `with_maps`: the calls have sparse arrays with maps of their keys as keys. `lines` are those of the file
-    of the function as it was defined, if it is not to be read when a call needs it."""
+    of the function as it was defined, if it is not to be read when a call needs it, `buffers` the arguments that are
+    such."""
 
     def __init__(
         self,
@@ -198,6 +126,7 @@ class Preparation:
         *,
         with_maps: bool = False,
         lines: FileLines = NO_LINES,
+        buffers: tuple[BufferOf, ...] = NO_BUFFERS,
     ) -> None:
         self._source = function
         self._options = options
@@ -206,6 +135,7 @@ class Preparation:
         self._matrices = matrices
         self._with_maps = with_maps
         self._lines = lines
+        self._buffers = buffers
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
@@ -273,10 +203,11 @@ class Preparation:
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
             function, outside = parse_with_outside(
-                self._source, self._matrices, with_maps=self._with_maps, lines=self._lines
+                self._source, self._matrices, with_maps=self._with_maps, lines=self._lines, buffers=self._buffers
             )
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
+            without |= WITHOUT_WHERE_RELAXED if function.buffered else frozenset()
             parsed = self._parsed = _Parsed(
                 replace(function, without=without, reassociates=self._options.fastmath), outside, {}
             )
@@ -323,6 +254,9 @@ class Preparation:
             parts = {one.name: part_of(arguments[one.matrix], one.matrix, one.attribute) for one in function.parts}
             params = {*function.params}
             arguments = {name: value for name, value in arguments.items() if name in params} | parts
+        if self._buffers:
+            parts = {one.name: part_of_buffer(arguments, one) for one in function.buffer_parts}
+            arguments = {name: value for name, value in arguments.items() if type(value) is not Buffer} | parts
         return {**arguments, **self.arrays_outside()} if function.outside else arguments
 
     def arrays_outside(self) -> dict[str, NDArray[np.generic]]:
@@ -401,7 +335,9 @@ class Preparation:
         found = plain
         if inspected:
             found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
-        check_aliases({name: _memory(value) for name, value in arguments.items() if _is_dense(value)}, found.written)
+        own = {name for one in parsed.function.buffered for name in (one.name, *one.snapshots)}
+        dense = {name: memory_of(value) for name, value in arguments.items() if _is_dense(value) and name not in own}
+        check_aliases(dense, found.written)
         check_sparse_aliases(arguments, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         session = workers, force_parallel
@@ -487,6 +423,12 @@ class Preparation:
         program = PreparedProgram(made.program, loops, plan.sizes.known)
         watched = watched_loops(plan.function, plan.sizes)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
+
+
+def part_of_buffer(arguments: Mapping[str, Any], part: BufferPart) -> Any:
+    """An array that a buffer among the arguments has; an array that is relaxed itself is its own."""
+    given = arguments[part.buffer]
+    return (given.array, *given.helpers)[part.number] if isinstance(given, Buffer) else given
 
 
 def _key(typed: Typed, types: Types, shapes: Shapes, arguments: Mapping[str, Any], *others: object) -> tuple[Any, ...]:

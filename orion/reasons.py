@@ -119,6 +119,7 @@ CODES = {
     "ORN109": Code("the analysis reached its cost limit", hint=Hint.LIMIT),
     "ORN110": Code("the loop can be left early", hint=Hint.EXIT, last=True),
     "ORN111": Code("a scalar needed after the loop is set by its last iteration", about_scalar=True),
+    "ORN112": Code("a loop repeats updates of a buffer"),
     "ORN120": Code("more workers would not make it faster", ReasonKind.SIZES),
     "ORN121": Code("there is less to share out than there are workers", ReasonKind.SIZES),
     "ORN122": Code(

@@ -8,7 +8,8 @@ from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
 from orion.plan.source_plans import source_plans
 from orion.planned import Plan
-from orion.prepare import Options, Preparation
+from orion.prepare import Preparation
+from orion.prepared_call import Options
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
 

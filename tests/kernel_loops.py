@@ -25,6 +25,7 @@ from orion.passes.split import split_program
 from orion.pipeline import through_passes
 from orion.plan.deal import Even
 from orion.plan.plan import LoopPlan, Uncut, Written
+from orion.plan.relaxed import NOT_RELAXED
 from orion.typing.infer import infer_types
 
 
@@ -129,6 +130,7 @@ def make_loop(
         works=(),
         is_dynamic=False,
         deal=Even(follows_times=False),
+        relaxed=NOT_RELAXED,
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)

@@ -18,7 +18,8 @@ from orion.inspect.html.html import plan_html
 from orion.inspect.text.text import plan_text
 from orion.plan.plan import Fill, Single
 from orion.plan.planner import plan_program
-from orion.prepare import Options, Preparation
+from orion.prepare import Preparation
+from orion.prepared_call import Options
 from orion.reasons import CODES, Code, Reason, ReasonKind
 
 TEXT = (Path(__file__).parents[1] / "orion" / "reasons.md").read_text(encoding="utf-8")

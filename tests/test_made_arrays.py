@@ -15,7 +15,8 @@ from orion.ir.printer import print_function
 from orion.ir.types import ArrayType, ScalarType
 from orion.pipeline import through_passes
 from orion.plan.planner import plan_program
-from orion.prepare import Options, Preparation
+from orion.prepare import Preparation
+from orion.prepared_call import Options
 from orion.unanalysed import compiled_as_it_is
 from tests.loop_text import from_body
 from tests.made_functions import cases, jacobi, jacobi_with_copies, of_a_branch, padded, rows_of_their_own

@@ -8,7 +8,8 @@ import pytest
 
 import orion
 from orion.errors import OutOfBoundsError
-from orion.prepare import KEPT_LARGE, Options, Preparation
+from orion.prepare import KEPT_LARGE, Preparation
+from orion.prepared_call import Options
 
 
 def shift(a, b, first, end, by):

@@ -33,22 +33,24 @@ TABLE = [
 
 @pytest.mark.parametrize(("deltas", "dims", "ordered", "strategy", "cuts"), TABLE)
 def test_strongest_rule_that_is_legal(deltas, dims, ordered, strategy, cuts):
-    question = Question(tuple(isl.Set(text) for text in deltas), dims, tuple(range(dims)), ordered)
+    question = Question(tuple(isl.Set(text) for text in deltas), dims, tuple(range(dims)), ordered, False)
     candidates = legal_candidates(question)
     assert {(c.space, c.time) for c in candidates} == cuts
     assert {c.strategy for c in candidates} == ({strategy} if strategy else set())
 
 
 def test_a_dimension_that_cannot_be_cut_is_never_chosen():
-    question = Question((isl.Set("{ [0, j] : j != 0 }"),), 2, (1,), False)
+    question = Question((isl.Set("{ [0, j] : j != 0 }"),), 2, (1,), False, False)
     assert legal_candidates(question) == []
 
 
 def test_a_symbolic_distance_is_not_taken_for_zero():
     """δ = c for an unknown parameter c may be anything but 0 only when isl can prove it."""
-    question = Question((isl.Set("[c] -> { [c] : c != 0 }"),), 1, (0,), True)
+    question = Question((isl.Set("[c] -> { [c] : c != 0 }"),), 1, (0,), True, False)
     assert legal_candidates(question) == []
-    assert legal_candidates(Question((isl.Set("[c] -> { [0, c] : c != 0 }"),), 2, (0, 1), True)) == [Candidate("1d", 0)]
+    assert legal_candidates(Question((isl.Set("[c] -> { [0, c] : c != 0 }"),), 2, (0, 1), True, False)) == [
+        Candidate("1d", 0)
+    ]
 
 
 def test_every_name_has_a_strength():

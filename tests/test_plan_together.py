@@ -14,7 +14,8 @@ from orion.cost.sizes import Sizes
 from orion.errors import PlanError
 from orion.plan.plan import Fused
 from orion.plan.planner import plan_program
-from orion.prepare import Options, Preparation
+from orion.prepare import Preparation
+from orion.prepared_call import Options
 from orion.rewrites.fuse.apply import Group, fuse_loops
 from tests.loop_text import defined
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted

@@ -5,7 +5,8 @@ import pytest
 
 import orion
 from orion.cost.caches import USUAL, Caches, caches_in
-from orion.prepare import Options, Preparation
+from orion.prepare import Preparation
+from orion.prepared_call import Options
 from orion.rewrites.tile.sizes import fitted_sizes, footprint
 
 IJ, IK, KJ = (np.eye(3)[list(rows)] for rows in ((0, 2), (0, 1), (1, 2)))  # loops from the outermost: i, k, j

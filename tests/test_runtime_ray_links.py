@@ -40,7 +40,14 @@ class Node:
         outputs = ((np.zeros((2, TILES)),),)
         copies = ((np.zeros((2, 3, 5, 2)),),)
         self.memory = RunMemory(
-            np.zeros((2, 8), np.int64), (flags,), np.zeros(FLAG_STRIDE * 4, np.int64), outputs, copies
+            np.zeros((2, 8), np.int64),
+            (flags,),
+            np.zeros(FLAG_STRIDE * 4, np.int64),
+            outputs,
+            copies,
+            (),
+            np.zeros(0, np.int64),
+            (),
         )
         self.landing = Landing(arrays, self.memory, compile_kernel(KERNEL).walk)
 

@@ -213,7 +213,7 @@ def test_a_strategy_keeps_every_difference_that_it_takes(strategy):
         grid = (3, 4, 2)[:dims]
         for differences in [[], *difference_sets(dims, ordered)]:
             deltas = tuple(isl.Set(f"{{ {list(d)} }}") for d in differences)
-            for one in strategy.legal(Question(deltas, dims, tuple(range(dims)), ordered)):
+            for one in strategy.legal(Question(deltas, dims, tuple(range(dims)), ordered, False)):
                 assert tiling_of(one.strategy, ordered) is strategy
                 tiles = Tiled(one.space, one.time)
                 known = {"form": Written(), "tiles": tiles, "strategy": one.strategy, "ordered": ordered}

@@ -13,6 +13,7 @@ from orion.dependence.access import LoopDependences
 from orion.dependence.analyse import analyse_loop
 from orion.dependence.inspector import inspectable
 from orion.dependence.model import Model, used_names
+from orion.dependence.repeated import repeated_dims
 from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
@@ -29,7 +30,7 @@ def analyse_nest(
     analysis = analyse_loop(program, number, types, study, model, maps)
     candidates = candidates_of(nest, analysis, maps)
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
-    overlap = _rounds_overlap(program, number, model)
+    overlap = _rounds_overlap(program, number, model) and not nest.buffered
     inspector, why_none = (None, ()) if candidates else inspectable(nest, types, analysis)
     return AnalysedLoop(
         nest=nest,
@@ -55,7 +56,9 @@ def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list
         return []
     dims = len(nest.dims)
     deltas = difference_sets(analysis.dependences, dims, maps)
-    return legal_candidates(Question(deltas, dims, bounded_dims(analysis.domain, dims, maps), nest.ordered, maps))
+    repeated = repeated_dims(nest)
+    cuttable = tuple(d for d in bounded_dims(analysis.domain, dims, maps) if d not in repeated)
+    return legal_candidates(Question(deltas, dims, cuttable, nest.ordered, bool(nest.buffered), maps))
 
 
 def _rounds_overlap(program: Program, number: int, model: Model) -> bool:

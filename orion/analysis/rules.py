@@ -10,11 +10,12 @@ from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.latin import LATIN
 from orion.analysis.strategies.one_dimensional import ONE_DIMENSIONAL
 from orion.analysis.strategies.permutable import PERMUTABLE
+from orion.analysis.strategies.relaxed import RELAXED
 from orion.analysis.strategies.serial import SERIAL
 from orion.analysis.strategies.tiling import Question, Tiling
 from orion.cost.candidate import Candidate, Strategy
 
-STRATEGIES: tuple[Tiling, ...] = (INDEPENDENT, ONE_DIMENSIONAL, LATIN, PERMUTABLE, INSPECTED, SERIAL)
+STRATEGIES: tuple[Tiling, ...] = (INDEPENDENT, RELAXED, ONE_DIMENSIONAL, LATIN, PERMUTABLE, INSPECTED, SERIAL)
 
 
 def strength(name: Strategy) -> int:

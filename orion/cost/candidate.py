@@ -15,6 +15,7 @@ class Strategy(StrEnum):
     ND = "nd"
     TWO_D = "2d"
     ONE_D = "1d"
+    RELAXED = "relaxed"
     INDEPENDENT = "independent"
 
     def __repr__(self) -> str:

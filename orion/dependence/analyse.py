@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from orion.dependence.access import Access, LoopDependences, ScalarRoles
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import find_dependences
 from orion.dependence.model import Model, Space, access_relation, model_loop
+from orion.dependence.repeated import repeated_reasons
 from orion.dependence.scalars import scalar_roles
 from orion.dependence.study import Study, dependences_of
 from orion.ir.assigned import assigned_places
@@ -33,7 +35,7 @@ def analyse_loop(
     from its model where that is known already. What is made in isl is noted in `maps`.
 
     Exact for affine subscripts and bounds; whatever else is taken to touch all it could, with a coded reason. Looks at
-    types only: the result holds for all shapes.
+    types only: the result holds for all shapes. What buffers may have late is no dependence.
     """
     maps = maps or Maps()
     model = model or model_loop(program, number, types)
@@ -44,10 +46,24 @@ def analyse_loop(
     domain = space.text()
     dependences = None if study is None else dependences_of(study, maps)
     held = held_by(nest.function.assumed)
-    others = (*accesses, *carried) if dependences is None else carried
+    exact = tuple(one for one in accesses if one.array not in nest.function.relaxed)
+    others = (*exact, *carried) if dependences is None else carried
     dependences = (*(dependences or ()), *find_dependences(others, domain, len(nest.dims), nest.ordered, maps, held))
-    reasons = tuple(_early_exits(nest))
-    return LoopDependences(domain, accesses, dependences, scalars, reasons)
+    reasons = (*_early_exits(nest), *repeated_reasons(nest))
+    return LoopDependences(domain, tuple(_applied(accesses, nest)), dependences, scalars, reasons)
+
+
+def _applied(accesses: Sequence[Access], nest: LoopNest) -> Iterator[Access]:
+    """The accesses with those that applying updates makes in place of those to buffers."""
+    own = {one.name: one for one in nest.function.buffered}
+    snapshots = {name for one in nest.function.buffered for name in one.snapshots}
+    for access in accesses:
+        if access.array in own:
+            found = own[access.array]
+            for name in (found.array, *found.helpers):
+                yield replace(access, array=name, is_write=access.is_write and name in found.changed)
+        elif access.array not in snapshots:
+            yield access
 
 
 def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Iterator[Access]:

@@ -191,7 +191,8 @@ class _Finder:
         constraints = (*space.constraints, *self.known.constraints)
         space = replace(space, constraints=constraints, names=space.names | self.known.names)
         name = f"S{len(self.found)}"
-        references = collect_references(nest, self.types, scope)
+        every = collect_references(nest, self.types, scope)
+        references = tuple(one for one in every if one.array not in self.function.relaxed)
         accesses = [access_relation(reference, space, self.maps, name) for reference in references]
         text = space.text().replace("{ [", f"{{ {name}[", 1)
         found = ((one, _subscripts(one, space, self.maps)) for one in references)

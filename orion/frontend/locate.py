@@ -44,8 +44,10 @@ def locate(function: FunctionType, lines: FileLines = NO_LINES) -> Located:
     given.
 
     Raises `UnsupportedLoopError` where there is no source (`exec`, the plain interactive prompt), where it no longer is
-    the source of this function, and for a lambda, a generator or a coroutine.
+    the source of this function, and for a generator or a coroutine.
     """
+    if function.__code__.co_name == "<lambda>":
+        return _lambda(function)
     try:
         found, first = _own_lines(function, lines)
     except (OSError, TypeError) as error:
@@ -84,6 +86,39 @@ def _definition(function: FunctionType, lines: list[str], source: SourceText) ->
     if definition.name != code.co_name or params != list(code.co_varnames[: len(params)]):
         raise _without_source(function, "the file has changed since the function was imported")
     return definition
+
+
+def _lambda(function: FunctionType) -> Located:
+    """A lambda as a function that returns its value: that of the text at the places where its code stands."""
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError as error:
+        raise _without_source(function) from error
+    names = list(code.co_varnames[: code.co_argcount])
+    places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda) and [one.arg for one in node.args.args] == names and _holds(node, places)
+    ]
+    if not lines or not found:
+        raise _without_source(function, "" if not lines else "the file has changed since the function was made")
+    node = found[-1]  # the innermost one
+    source = SourceText(code.co_filename, 1, tuple(line.rstrip("\r\n") for line in lines))
+    value = ast.copy_location(ast.Return(node.body), node.body)
+    definition = ast.FunctionDef("<lambda>", node.args, [value], [], None, None)
+    return Located(ast.copy_location(definition, node), source)
+
+
+def _holds(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
+    """Whether all places are inside of the value of a lambda, or are where it begins."""
+    body = node.body
+    first, last = (node.lineno, node.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+    own = [place for place in places if place != (node.lineno, 0)]
+    return bool(own) and all(first <= place <= last for place in own)
 
 
 def _without_source(function: FunctionType, why: str = "") -> UnsupportedLoopError:

@@ -9,6 +9,7 @@ from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.bars import taken_off, with_trips
+from orion.frontend.buffers import NO_BUFFERS, BufferOf, with_first_result, write_out_buffers
 from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.constant_lists import write_out_lists
 from orion.frontend.counted_lists import CountedList, counted_lists
@@ -53,15 +54,16 @@ def parse_with_outside(
     *,
     with_maps: bool = False,
     lines: FileLines = NO_LINES,
+    buffers: tuple[BufferOf, ...] = NO_BUFFERS,
 ) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
     `with_maps`: maps of keys of sparse arrays are made keys. `lines` are those of the file of the function, where it is
-    not to be read now."""
+    not to be read now. `buffers` are the arguments that are such."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
-    family = _Family(matrices, with_maps, lines)
+    family = _Family(matrices, with_maps, lines, buffers)
     parsed = family.parse(function, function.__name__)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
@@ -83,14 +85,25 @@ class _Family:
     matrices: Mapping[str, Matrix]
     with_maps: bool
     lines: FileLines
+    buffers: tuple[BufferOf, ...]
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
     outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
+    firsts: set[FunctionType] = field(default_factory=set)
 
     def parse(self, function: FunctionType, name: str) -> Function:
         located = locate(function, self.lines)
         params = _parameters(located)
         outer = outer_names(function)
+        if function in self.firsts:
+            with_first_result(located.definition)
+        buffers = () if self.open else self.buffers
+        relaxed = write_out_buffers(located.definition, buffers, located.source, outer)
+        self.firsts |= relaxed.firsts
+        outer = {**outer, **relaxed.functions} if relaxed.functions else outer
+        at_once = {one.name for one in buffers if not one.max_delay and not one.is_array}  # the source has none of them
+        params = tuple(dict.fromkeys((*params, *(one.name for one in relaxed.params))))
+        params = tuple(name for name in params if name not in at_once)
         if not self.open:
             refuse_attributes(located, self.matrices)
         parts = () if self.open else write_out_matrices(located.definition, self.matrices, outer)
@@ -126,10 +139,13 @@ class _Family:
         )
         self.open.append(function)
         parsed = parse_body(body, scope)
+        span = span_of(located.definition, located.source, until=_header_end(located.definition))
+        helpers = {
+            name: self.helper(one, span, located.source).name for name, one in relaxed.functions.items()
+        }  # also those that only applying updates calls
         self.open.pop()
         arrays = tuple(scope.arrays or ())
-        self.outside.append((function, scope.outside - {(name,) for name in arrays}))
-        span = span_of(located.definition, located.source, until=_header_end(located.definition))
+        self.outside.append((function, scope.outside - {(name,) for name in (*arrays, *relaxed.functions)}))
         constants = tuple(scope.constants.items())
         every = (*params, *arrays)
         bars = with_trips(bars, parsed, every)
@@ -147,6 +163,8 @@ class _Family:
             counters=tuple((one.length, name) for name, one in counted.items()),
             parts=parts,
             rekeyed=rekeyed,
+            buffered=tuple(replace(one, apply=one.apply and helpers[one.apply]) for one in relaxed.buffered),
+            buffer_parts=tuple(relaxed.params),
         )
         return with_named_bases(found, scope.variables)
 
@@ -157,7 +175,7 @@ class _Family:
             what = f"`{function.__name__}` calls itself"
             raise unsupported(what, call, source, why=why, hint="write it with a loop")
         if function not in self.parsed:
-            parsed = self.parse(function, self._free_name(function.__name__))
+            parsed = self.parse(function, self._free_name(_name_of(function)))
             self.parsed[function] = parsed
         found = self.parsed[function]
         return Helper(found.name, found.params, _defaults(function, call, source))
@@ -166,6 +184,10 @@ class _Family:
         taken = {function.name for function in self.parsed.values()}
         candidates = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
         return next(candidate for candidate in candidates if candidate not in taken)
+
+
+def _name_of(function: FunctionType) -> str:
+    return "lambda_" if function.__name__ == "<lambda>" else function.__name__
 
 
 def _defaults(function: FunctionType, call: Span, source: SourceText) -> dict[str, object]:

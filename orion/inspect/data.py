@@ -29,6 +29,7 @@ from orion.plan.plan import (
     Weighed,
     is_of_source,
 )
+from orion.plan.relaxed import Relaxed
 from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.source_plans import formulas, in_formulas, source_plans
 from orion.reasons import Reason
@@ -84,6 +85,9 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       before the loop, `reads` that see the copy), `element_sums` (`array`, `operator`,
       `copies`: how many of them are added to and combined);
       `names` of the source that are other arrays in this loop (`name`, `array`);
+    - `relaxed`, for a loop with arrays whose updates may be late (else None): its `arrays` (`array`, `buffer`,
+      `helpers`, `is_listed`: a worker keeps a list of the elements that it has updated, `line`), `max_delay`, `every`:
+      the iterations after which a worker applies its updates, and `deterministic`;
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
     - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
@@ -163,6 +167,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
+        "relaxed": _relaxed(loop.relaxed),
         "copied_in": [
             {"array": one.array, "copy": one.copy, "reads": [print_expr(read) for read in one.reads]}
             for one in loop.nest.copied_in
@@ -172,6 +177,22 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "placements": [_placement(placement, loop) for placement in loop.placements],
         "reasons": [_reason(reason) for reason in loop.reasons],
     }
+
+
+def _relaxed(relaxed: Relaxed) -> dict[str, Any] | None:
+    if not relaxed:
+        return None
+    arrays = [
+        {
+            "array": one.buffered.array, "buffer": one.buffered.source, "helpers": list(one.buffered.helpers),
+            "is_listed": not one.is_dense, "line": one.buffered.span.line,
+        }
+        for one in relaxed.arrays
+    ]  # fmt: skip
+    return {
+        "arrays": arrays, "max_delay": relaxed.max_delay, "every": relaxed.every,
+        "deterministic": relaxed.deterministic,
+    }  # fmt: skip
 
 
 def _deal(deal: Deal) -> dict[str, Any] | None:

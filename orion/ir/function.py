@@ -138,6 +138,57 @@ class ByKey:
 
 
 @dataclass(frozen=True, slots=True)
+class BufferPart:
+    """A parameter that a call takes from `buffer` among its arguments: its array, where `number` is 0, or helper
+    `number - 1`. `is_array`: it is an array itself, whose updates may be late."""
+
+    name: str
+    buffer: str
+    number: int
+    is_array: bool
+
+    @property
+    def written(self) -> str:
+        """What it is called where it is told of."""
+        own = "array" if not self.number else f"helpers[{self.number - 1}]"
+        return self.buffer if self.is_array else f"{self.buffer}.{own}"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffered:
+    """A parameter that collects the updates of another one, `array`, which are applied later (`orion.buffer`).
+
+    `name` is an array of each worker's own, of the same shape; where the source has no name for it, `source` is what
+    stands there. `helpers` are further parameters, and `snapshots` those of each worker's own that keep what helper
+    number `snapshot_of[k]` was when its element was first used. `apply` is the helper function that gives the new value
+    of an element, None for the sum; `results` says how many of (array, *helpers) it gives new values of. `max_delay` is
+    how many iterations updates may be late. `span` is the first place that updates it, or reads the array.
+    """
+
+    name: str
+    array: str
+    source: str
+    helpers: tuple[str, ...]
+    snapshots: tuple[str, ...]
+    snapshot_of: tuple[int, ...]
+    apply: str | None
+    results: int
+    max_delay: int
+    deterministic: bool
+    span: Span
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that the updates have to do with."""
+        return (self.name, self.array, *self.helpers, *self.snapshots)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The arrays that applying updates gives new elements."""
+        return (self.array, *self.helpers)[: self.results]
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -182,7 +233,8 @@ class Function(Keeping):
     that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
     `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
     parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
-    them with other keys, `by_key` values of elements of sparse arrays.
+    them with other keys, `by_key` values of elements of sparse arrays, `buffered` those whose updates may be late,
+    `buffer_parts` what is taken from buffers.
     """
 
     name: str
@@ -214,6 +266,13 @@ class Function(Keeping):
     parts: tuple[MatrixPart, ...] = ()
     rekeyed: tuple[Rekeyed, ...] = ()
     by_key: tuple[ByKey, ...] = ()
+    buffered: tuple[Buffered, ...] = ()
+    buffer_parts: tuple[BufferPart, ...] = ()
+
+    @property
+    def relaxed(self) -> frozenset[str]:
+        """The arrays of which no access is ordered: buffers, their arrays and helpers."""
+        return frozenset(name for one in self.buffered for name in one.names)
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -235,6 +294,7 @@ def in_users_words(text: str, function: Function) -> str:
     for array in function.rekeyed:
         said |= {array.name: array.array, **dict(array.words)}
     said |= {value.name: value.written for value in function.by_key}
+    said |= {part.name: part.written for part in function.buffer_parts if part.name != part.buffer}
     for one in function.helper_locals:
         words = f"{one.helper}.{one.local}"
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from orion.ir.function import Function
-from orion.ir.nodes import STORE, Call, Const, Elements, For, If, Range, Stmt, Subscript, While, every
+from orion.ir.function import Buffered, Function
+from orion.ir.nodes import STORE, Call, Const, Elements, For, If, Range, Stmt, Subscript, While, every, names_in
 from orion.source import Span
 
 SYNTHETIC = -1
@@ -150,6 +150,12 @@ class LoopNest:
     def copied_in(self) -> tuple[CopiedIn, ...]:
         """The reads that see copies made before the loop."""
         return self.form.copied_in if isinstance(self.form, OfSource) else ()
+
+    @property
+    def buffered(self) -> tuple[Buffered, ...]:
+        """The arrays that the body updates by a buffer, or reads while one may be behind."""
+        names = names_in(*self.body)
+        return tuple(one for one in self.function.buffered if one.name in names)
 
     @property
     def own_names(self) -> frozenset[str]:

@@ -20,7 +20,9 @@ acquire and written with release ordering, so that `done` and `control` may lie 
 a tile wrote is seen by every tile that waits for it.
 
 `control[0]` is one of the codes below. The driver may set ABORT at any time; a walk that meets an error sets the
-code, if no other worker has set one before, and `control[1:5]` to (site, subscript, extent, axis), and returns.
+code, if no other worker has set one before, and `control[1:5]` to (site, subscript, extent, axis), and returns. Where
+an update of a buffer is no number (NOT_A_NUMBER) it sets `control[1:3]` to (number of the buffer among those that the
+loop updates, place of the element).
 `site` indexes `KernelSource.sites`. `walk` itself raises only what has no code (a ValueError by NumPy inside the
 loop, MemoryError): it has then set `control[0]` to ABORT first, so that other workers do not wait for ever.
 
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 GO = 0
 ABORT = 1
 OUT_OF_BOUNDS = 2
+NOT_A_NUMBER = 3
 
 ALARM, RAISED = 5, 6
 """The elements of a control row that say who is to look up, and in which thread a signal handler raised."""
@@ -64,10 +67,26 @@ EVERYONE = 1
 LAST_TILE = (1 << 32) - 1
 """More than the number of any tile."""
 
-FLAG_STRIDE = 8
+FLAG_STRIDE = CLOCK_STRIDE = 8
 NOWHERE = int(np.iinfo(np.int64).min)
 ANEW = "anew"
 """The op of the "place" that says whether a choice met a NaN after which it begins anew."""
+
+WORKER, ROUND, COUNT, FLUSHES, WAITS, MOST_LATE, APPLIED, LEFT, HISTOGRAM = range(9)
+"""The elements of the notes of a worker: its number; the round; the iterations of it whose updates it has applied (or,
+where all apply them in a fixed order, how often it has); how often it has applied updates, has waited for others, how
+many iterations updates of others were late at most, to how many elements it has applied some; after how many iterations
+it does so next, where all do at once; and then how often updates were late by how much, in `BINS` parts of what they
+may be."""
+
+BINS = 16
+NOTES_SIZE = HISTOGRAM + BINS
+
+ROUND_BITS = 40
+"""A clock has the iterations of a round in so many bits."""
+
+LOCKS = 1024
+"""How many locks there are for the elements that updates are applied to."""
 
 RESULTS = ("partial", "chosen", "place", "ended")
 """The kinds of arguments that have one value per tile, which the walk sets."""
@@ -127,6 +146,10 @@ class Argument:
       of the space dimension; `ndim` counts the blocks too.
     - "array": the dense array `name`, shaped as it is; a padded one as its C-contiguous storage, last dimension padded.
     - "key", "value": array (elements,), key or value number `position` of the sparse array `name`, in tile order.
+    - "own": this worker's own array for the dense array `name`, of its shape, zeroed: updates that have not been
+      applied, or a snapshot of a helper. "listed", "marks": arrays (1 + parts,) and (parts,) of its own, zeroed, of the
+      parts of `name` with updates. "notes": its notes, as above.
+    - "clocks": array (8 * workers,), "locks": array (8 * LOCKS,), of all workers.
     - "count": an int, `len(name)` of a sparse array.
     - "scalar": the scalar `name`, an int, float or bool.
 

@@ -41,7 +41,8 @@ from orion.kinds.runs import (
 from orion.kinds.trace import LoopTracer, Sampler, Traced, TracedArray, UntracedError
 from orion.measured import LoopName, LoopSpeeds, Measurement
 from orion.measuring import Measuring, names_of, on_copies
-from orion.prepare import Preparation, Prepared
+from orion.prepare import Preparation
+from orion.prepared_call import Prepared
 from orion.runtime.parts import LoopPart
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder

@@ -65,7 +65,9 @@ def inline_helpers(function: Function, types: Types | None = None) -> Function:
     result, before = _inlined(function, done, ranks), function
     while result != before:  # what was called by a helper now is by the function, with arguments of known types
         result, before = _inlined(result, done, ranks), result
-    helpers = tuple(helper for helper in done.values() if helper.name in _called(result, done))
+    applied = {one.apply for one in function.buffered if one.apply}  # called where updates are applied
+    called = _called(result, done).union(applied, *(_called(done[name], done) for name in applied))
+    helpers = tuple(helper for helper in done.values() if helper.name in called)
     return replace(result, helpers=helpers)
 
 

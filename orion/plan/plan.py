@@ -16,6 +16,7 @@ from orion.dependence.inspection import Inspectable, Inspection, Ints
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
 from orion.plan.deal import Deal
+from orion.plan.relaxed import Relaxed
 from orion.reasons import Reason
 from orion.rewrites.reorder.apply import Deferred
 
@@ -134,7 +135,7 @@ class LoopPlan:
     the loop adds to without knowing which iterations share them. `works` are its statements as the prediction of their
     time needs them, where they are known: those of a loop in another order in the loops of the source. `is_dynamic`:
     a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
-    space dimension each worker has.
+    space dimension each worker has. `relaxed` are its arrays with buffers.
     """
 
     nest: LoopNest
@@ -155,6 +156,7 @@ class LoopPlan:
     works: tuple[Work, ...]
     is_dynamic: bool
     deal: Deal
+    relaxed: Relaxed
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)

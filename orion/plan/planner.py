@@ -67,11 +67,12 @@ from orion.plan.plan import (
     Uncut,
     Written,
 )
+from orion.plan.relaxed import relaxed_at
 from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Reason, ReasonKind
 from orion.rewrites.fuse.found import Fusable
-from orion.rewrites.time_tiles.cost import boxes, pays
+from orion.rewrites.time_tiles.cost import all_pay, boxes
 from orion.sets.maps import Maps
 
 Beside = Callable[[tuple[Placement, ...]], float]
@@ -245,7 +246,7 @@ def _is_worthwhile(analysed: Variant, loops: tuple[LoopPlan, ...], sizes: Sizes,
     """Whether opened loops, and those in another order, are worth their meetings at these sizes."""
     if not _are_shared_out(analysed, loops, sizes):
         return False
-    if any("time_tiles" in one.rewrites for one in analysed.changed) and not _time_tiles_pay(analysed, sizes, maps):
+    if any("time_tiles" in one.rewrites for one in analysed.changed) and not all_pay(analysed.loops, sizes, maps):
         return False
     if sizes.symbolic or sizes.force_parallel:
         return True
@@ -301,17 +302,6 @@ def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
         for number in numbers:
             loops[number] = replace(loops[number], round_ns=longest)
     return replace(analysed, loops=tuple(loops))
-
-
-def _time_tiles_pay(analysed: Variant, sizes: Sizes, maps: Maps) -> bool:
-    """Whether the tiles of all sweeps over arrays pay."""
-    values = sizes.known
-    for loop in analysed.loops:
-        if isinstance(loop.form, InTimeTiles):
-            ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
-            if not pays(loop.form.time_tiles, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
-                return False
-    return True
 
 
 def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside = lambda _: 0) -> LoopPlan:
@@ -377,6 +367,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         works=loop.form.told if isinstance(loop.form, NewOrder) else loop.work,
         is_dynamic=is_dynamic(chosen, analysis, nest, sizes),
         deal=first_deal(chosen, nest, sizes),
+        relaxed=relaxed_at(nest, iterations, sizes),
     )
     return plan if chosen else _with_inspection(plan, loop, extents, sizes, maps)
 

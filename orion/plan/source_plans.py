@@ -28,6 +28,7 @@ from orion.plan.plan import (
     is_of_source,
     source_nest,
 )
+from orion.plan.relaxed import NOT_RELAXED
 from orion.sets.names import isl_name
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         works=(),
         is_dynamic=any(part.is_dynamic for part in parts),
         deal=max(parts, key=lambda part: len(part.nest.limits)).deal,
+        relaxed=NOT_RELAXED,
     )
 
 

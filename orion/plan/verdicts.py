@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from orion.dependence.access import Dependence, LoopDependences
 from orion.dependence.region import known_of
+from orion.dependence.repeated import repeated_reasons
 from orion.dependence.study import Study, study_nest
 from orion.ir.assigned import assigned_by
 from orion.ir.nodes import For, Node, Range, Var, children, every
@@ -82,7 +83,8 @@ def _studied(study: Study, nest: LoopNest, types: Types, maps: Maps) -> Iterator
     """The verdicts on all `for`s of a study: arrays that are private to the trips of one carry nothing."""
     for one in study.carried:
         rest = without_private_arrays(one.dependences, one.loop, nest.function, types, maps)
-        yield Verdict(one.loop.index, one.loop.span.line, rest, private=_gone(one.dependences, rest))
+        repeats = tuple(repeated_reasons(nest)) if one.loop.index == nest.loops[0].index else ()
+        yield Verdict(one.loop.index, one.loop.span.line, rest, repeats, private=_gone(one.dependences, rest))
 
 
 def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps: Maps) -> Iterator[Verdict]:

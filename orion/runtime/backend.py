@@ -12,7 +12,7 @@ from orion.errors import RescaledError
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import WorkerCounts
+from orion.runtime.profile.records import Noted
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
 from orion.runtime.threads.elastic import ElasticRun
 from orion.runtime.threads.pool import Pool
@@ -34,10 +34,10 @@ class Backend(Protocol):
         prepared: PreparedProgram,
         arguments: Mapping[str, object],
         recording: Recording | None = None,
-        counts: WorkerCounts | None = None,
+        noted: Noted | None = None,
     ) -> Any:
         """Run a program on the arrays in `arguments`, in place, and return its result. Times are taken where there is a
-        `recording`. `counts` is told with how many workers, and when."""
+        `recording`. `noted` is told how it went."""
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """A program as its tiles are dealt out to the workers now: what the next call is to run."""
@@ -69,10 +69,10 @@ class LocalBackend:
         prepared: PreparedProgram,
         arguments: Mapping[str, object],
         recording: Recording | None = None,
-        counts: WorkerCounts | None = None,
+        noted: Noted | None = None,
     ) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
-        return self._turn.run(lambda: self._run(prepared, arguments, recording, counts))
+        return self._turn.run(lambda: self._run(prepared, arguments, recording, noted))
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """The program as it is: threads take tiles of each other."""
@@ -104,10 +104,10 @@ class LocalBackend:
         prepared: PreparedProgram,
         arguments: Mapping[str, object],
         recording: Recording | None,
-        counts: WorkerCounts | None,
+        noted: Noted | None,
     ) -> Any:
         self._scaled()
-        counts = [] if counts is None else counts
+        noted = Noted() if noted is None else noted
         if recording is not None:
             recording.enter(prepared, arguments)
         asked = self._loaded_for
@@ -122,9 +122,11 @@ class LocalBackend:
         if self._pool is None:
             self._pool = Pool()
         if recording is not None or prepared.is_single_loop:  # times are those of the workers that it began with
-            counts.append((0.0, workers))
-            return run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
-        run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, counts)
+            noted.counts.append((0.0, workers))
+            returned = run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
+            noted.updates = loaded.memory.all_notes()
+            return returned
+        run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, noted)
         return run.on(self._pool, self._watch)
 
     def _end(self) -> None:

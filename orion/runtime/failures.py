@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.errors import OrionError, OutOfBoundsError, PlanError, describe
+from orion.errors import OrionError, OutOfBoundsError, PlanError, UpdateError, describe
 from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import INTEGER, Assign, Call, Stmt, Subscript, Var, every
 from orion.ir.program import RunLoop, Step, blocks_of
-from orion.kernel.calling import OUT_OF_BOUNDS
+from orion.kernel.calling import NOT_A_NUMBER, OUT_OF_BOUNDS
 from orion.runtime.memory import RunMemory
-from orion.runtime.prepared import PreparedProgram
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.source import Span
 
 NO_INTEGER = -(2**63)
@@ -38,7 +38,19 @@ def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | Non
             error = OutOfBoundsError(describe(what, span=place.span, source=user, why=why, hint=hint))
             error.read_from = None if why or not hint else _read_from(loop.plan.nest.body, place.span, axis, subscript)
             return error
+        if memory.control.item(number, 0) == NOT_A_NUMBER:
+            return _not_a_number(prepared.program.function, loop, *memory.control[number, 1:3].tolist())
     return None
+
+
+def _not_a_number(function: Function, loop: PreparedLoop, number: int, place: int) -> UpdateError:
+    """The error for an update of a buffer that is not a number."""
+    written = [one.buffered for one in loop.plan.relaxed.arrays if one.is_written]
+    found, user = written[number], loop.kernel.user
+    what = f"an update of `{found.array}`, in place {place} in the order of C, is not a number"
+    why = f"the updates of one worker there sum up to NaN; `{found.array}` and its helpers are as they were"
+    hint = f"look at what the loop adds to `{found.source}`: a division by 0, or numbers that have grown too large"
+    return UpdateError(in_users_words(describe(what, span=found.span, source=user, why=why, hint=hint), function))
 
 
 def _read_from(body: tuple[Stmt, ...], span: Span, axis: int, subscript: int) -> tuple[str, int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import aligned_zeros
-from orion.kernel.calling import ABORT, ALARM, CONTROL_SIZE, EVERYONE, FLAG_STRIDE, GO, RESULTS
+from orion.kernel.calling import (
+    ABORT,
+    ALARM,
+    CLOCK_STRIDE,
+    CONTROL_SIZE,
+    EVERYONE,
+    FLAG_STRIDE,
+    GO,
+    LOCKS,
+    NOTES_SIZE,
+    RESULTS,
+)
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
 
@@ -18,6 +29,9 @@ Allocate = Callable[[tuple[int, ...], np.dtype], NDArray[Any]]
 """Makes a zeroed C-contiguous array of a shape and dtype that starts on a 64-byte boundary."""
 
 INT64 = np.dtype(np.int64)
+
+PAST_ALL = int(np.iinfo(np.int64).max)
+"""The clock of a worker for whom nobody waits."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +44,9 @@ class RunMemory:
     `outputs[k]` has one array pair per output of loop k: one value per tile of a reduction or choice, or the one value
     of a carried scalar. Rounds use the two of a pair in turn: a worker may still be reading one while another worker
     fills the other, and cannot be two rounds behind, for all wait for each other in each. `copies[k]` has such a pair
-    for each array that loop k has copies of: (2, blocks, *shape).
+    for each array that loop k has copies of: (2, blocks, *shape). `clocks[k]` are the clocks of the workers in loop k,
+    where it has arrays with buffers, and `locks` are those of their elements (`orion.kernel.support.buffers`);
+    `notes[k]` are the notes of the workers in it, (workers, NOTES_SIZE).
     """
 
     control: Ints
@@ -38,13 +54,31 @@ class RunMemory:
     meeting: Ints
     outputs: tuple[tuple[NDArray[Any], ...], ...]
     copies: tuple[tuple[NDArray[Any], ...], ...]
+    clocks: tuple[Ints, ...]
+    locks: Ints
+    notes: tuple[Ints, ...]
 
     def reset(self) -> None:
         """Make everything ready for a run. No worker may be running."""
         self.control[:] = GO
         self.meeting[:] = 0
+        self.locks[:] = 0
         if self.done:
             self.done[-1][:] = 0
+
+    def reset_clocks(self, loops: Sequence[PreparedLoop]) -> None:
+        """Have all workers of loops with buffers at their first iterations; those without tiles, and where nobody waits
+        for who is in no tile, past all."""
+        for clocks, loop in zip(self.clocks, loops, strict=True):
+            clocks[:] = 0
+            for worker in range(clocks.size // CLOCK_STRIDE):
+                has_tiles = worker < loop.schedule.workers and loop.schedule.order[worker].size
+                if loop.plan.time or loop.plan.takes_tiles or not has_tiles:
+                    clocks[worker * CLOCK_STRIDE] = PAST_ALL
+
+    def all_notes(self) -> tuple[Ints, ...]:
+        """The notes of all workers, by loops, as they are now."""
+        return tuple(one.copy() for one in self.notes)
 
     def have_met(self, workers: int) -> bool:
         """Whether all workers of the run have come to their first barrier."""
@@ -82,7 +116,20 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
         meeting=meeting_flags(prepared.workers, allocate),
         outputs=tuple(_outputs(loop, allocate) for loop in prepared.loops),
         copies=tuple(_copies(loop, allocate) for loop in prepared.loops),
+        clocks=tuple(clocks_of(loop, prepared.workers, allocate) for loop in prepared.loops),
+        locks=allocate((CLOCK_STRIDE * LOCKS if any(loop.plan.relaxed for loop in prepared.loops) else 0,), INT64),
+        notes=tuple(notes_of(loop, prepared.workers, allocate) for loop in prepared.loops),
     )
+
+
+def clocks_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zeros) -> Ints:
+    """The clocks of so many workers in a loop, none where it has no arrays with buffers."""
+    return allocate((CLOCK_STRIDE * workers if loop.plan.relaxed else 0,), INT64)
+
+
+def notes_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zeros) -> Ints:
+    """The notes of so many workers in a loop, none where it has no arrays with buffers."""
+    return allocate((workers if loop.plan.relaxed else 0, NOTES_SIZE), INT64)
 
 
 def meeting_flags(workers: int, allocate: Allocate = aligned_zeros) -> Ints:

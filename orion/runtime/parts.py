@@ -16,6 +16,7 @@ from orion.runtime.barrier import KERNEL
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
 from orion.runtime.combine import combine_elements
 from orion.runtime.memory import RunMemory
+from orion.runtime.own_arrays import OwnArrays
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
 from orion.runtime.rounds import Rounds
 from orion.runtime.waits import Waits, waits_for_all
@@ -71,7 +72,8 @@ class LoopPart:
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), of these kinds `outside` of the loop, and `choices` those that are not reductions; `ranks`
-    are those of the tiles where the loop may be run in any order. A loop that `is_empty` has no iterations. `round`
+    are those of the tiles where the loop may be run in any order; `own` are this worker's own arrays, for arrays with
+    buffers. A loop that `is_empty` has no iterations. `round`
     counts the rounds of this run. `tile_ns` is the time of a core that a profile found last in the tiles of a round.
     """
 
@@ -90,6 +92,7 @@ class LoopPart:
     choices: tuple[Chosen, ...]
     copied: tuple[CopiedArray, ...]
     ranks: Ints | None
+    own: OwnArrays
     round: int = 0
     leading: tuple[Any, ...] = ()
     template: tuple[Any, ...] = ()
@@ -100,7 +103,7 @@ class LoopPart:
         """Make ready for a run on these arrays."""
         self.round = 0
         self.leading = (data.extents, *self.waits, *self.flags)
-        self.template = data.arguments
+        self.template = self.own.among(data.arguments)
 
     def wait_for(self, waits: Waits | None) -> None:
         """Have the tiles of the next round wait for these flags, or for what they always wait for."""
@@ -132,8 +135,9 @@ def loop_parts(
     memory: RunMemory,
     walks: Sequence[Walk],
     tiles: Sequence[Ints],
+    worker: int,
 ) -> tuple[LoopPart, ...]:
-    """The parts of a worker that runs `tiles[k]` of loop k, in that order."""
+    """The parts of worker number `worker`, which runs `tiles[k]` of loop k, in that order."""
     return tuple(
         _part(
             number,
@@ -142,6 +146,7 @@ def loop_parts(
             walks[number],
             tiles[number],
             loop.has_tiles_everywhere(prepared.workers),
+            worker,
         )
         for number, loop in enumerate(prepared.loops)
     )
@@ -165,6 +170,7 @@ def _part(
     walk: Walk,
     tiles: Ints,
     is_everywhere: bool,
+    worker: int,
 ) -> LoopPart:
     schedule, inputs = loop.schedule, loop.inputs
     arguments = list(enumerate(loop.kernel.arguments))
@@ -190,6 +196,7 @@ def _part(
             for copies, pair in zip(loop.plan.copies, memory.copies[number], strict=True)
         ),
         ranks=None if loop.plan.ordered or not choices else tile_ranks(schedule),
+        own=OwnArrays(loop, number, worker, memory),
     )
 
 

@@ -49,6 +49,12 @@ class PreparedLoop:
         return frozenset(p.array for p in self.plan.placements if p.is_written)
 
     @property
+    def own(self) -> frozenset[str]:
+        """The parameters that are arrays of each worker's own."""
+        buffered = self.plan.nest.function.buffered
+        return frozenset(name for one in buffered for name in (one.name, *one.snapshots))
+
+    @property
     def stored(self) -> str | None:
         """The sparse array of which the loop stores values, if it does."""
         return self.sparse if self.plan.nest.stored else None

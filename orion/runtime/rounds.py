@@ -99,7 +99,11 @@ def _rounds(repeat: Repeat, loops: Sequence[PreparedLoop]) -> Rounds:
 
 def _is_short(loop: PreparedLoop) -> bool:
     """Whether a loop is one over ranges without results or copies whose predicted time is short, or unknown."""
-    if loop.sparse is not None or any(a.kind in (*OUTPUTS, "copies") for a in loop.kernel.arguments):
+    if (
+        loop.plan.relaxed
+        or loop.sparse is not None
+        or any(a.kind in (*OUTPUTS, "copies") for a in loop.kernel.arguments)
+    ):
         return False
     iterations = loop.plan.iterations
     return iterations is None or predicted_ns(loop.plan.nest, iterations, {}, {}) < SHORT_NS

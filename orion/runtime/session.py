@@ -24,7 +24,7 @@ from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.collector import Collector
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord, WorkerCounts
+from orion.runtime.profile.records import CallRecord, Noted
 from orion.tracebacks import ends_in_users_line
 
 R = TypeVar("R")
@@ -79,10 +79,10 @@ class Session:
         prepared: PreparedProgram,
         arguments: Mapping[str, object],
         recording: Recording | None = None,
-        counts: WorkerCounts | None = None,
+        noted: Noted | None = None,
     ) -> Any:
         """Run a program and return what the user's function returns; arrays change in place. Times are taken where
-        there is a `recording`; `counts` is told with how many workers it ran, and when.
+        there is a `recording`; `noted` is told how it went.
 
         `arguments` has a value for every parameter of the function, of checked types, layouts and bounds, without
         aliases. Raises the first error of any worker, `OutOfBoundsError` for a subscript that is checked at run time,
@@ -90,7 +90,7 @@ class Session:
         each.
         """
         try:
-            returned = self._backend.run(prepared, arguments, recording, counts)
+            returned = self._backend.run(prepared, arguments, recording, noted)
         except BaseException as error:
             self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
             if isinstance(error, WorkerLostError) and error.lost:

@@ -322,6 +322,7 @@ class _Checker:
             prove_shape(copies, self.types, self.values)
         self.unproved += prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
+        several |= self.plan.program.function.relaxed  # what the user lets be late
         if isinstance(loop.tiles, Inspected):
             prove_inspector(loop.nest, loop.tiles.inspectable, self.plan.program.function)
             several |= set(loop.tiles.inspectable.arrays)  # their accesses are listed

@@ -42,6 +42,8 @@ def prove_written(nest: LoopNest, placements: Sequence[Placement], types: Types)
     ranks = {name: kind.ndim for name, kind in types.items() if isinstance(kind, ArrayType)}
     views = views_in((loop,), types)
     written = {array for name in _written(loop, function, ranks) for array in views.get(name, {name})}
+    for one in function.buffered:
+        written = written - {one.name} | {*one.changed} if one.name in written else written
     for array in ranks.keys() & written:
         if not told.get(array, False):
             raise PlanError(f"{array} is written, and the plan does not say so")

@@ -301,7 +301,8 @@ def run_with(turns: Turns, prepared: PreparedProgram, codes: Sequence[CodeType],
         skeleton=make_skeleton(prepared),
         memory=memory,
         parts=tuple(
-            loop_parts(prepared, memory, walks, worker_tiles(prepared, number, workers)) for number in range(workers)
+            loop_parts(prepared, memory, walks, worker_tiles(prepared, number, workers), number)
+            for number in range(workers)
         ),
         meet=turns.walk(BARRIER, KERNEL.entry) if workers > 1 else None,
     )

@@ -28,7 +28,7 @@ from orion.errors import (
 from orion.pipeline import REWRITES
 from orion.plan.plan import Inspected, Merged, Reordered, Verdict
 from orion.planned import Plan
-from orion.prepare import Prepared
+from orion.prepared_call import Prepared
 from orion.rewrites.lockstep import apply as lockstep
 from orion.rewrites.reorder import order
 from orion.rewrites.rewrite import OfScalars, UnderConditions

@@ -1,6 +1,6 @@
 """independent: no two iterations conflict, any blocks may run at once.
 
-Legal when Δ = ∅; the blocks of any dimension may be shared out.
+Legal when Δ = ∅ and nothing is relaxed; the blocks of any dimension may be shared out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from orion.dependence.access import Dependence
 
 
 def legal(question: Question) -> list[Candidate]:
-    return [] if question.deltas else [Candidate(Strategy.INDEPENDENT, d) for d in question.cuttable]
+    return (
+        [] if question.deltas or question.relaxed else [Candidate(Strategy.INDEPENDENT, d) for d in question.cuttable]
+    )
 
 
 def words(space: str, time: str) -> str:

@@ -28,13 +28,14 @@ Wait = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the rules decide on: the difference sets of the dependences, and the dimensions that can be cut. What takes
-    too long to tell is noted in `maps`."""
+    """What the rules decide on: the difference sets of the dependences, and the dimensions that can be cut. `relaxed`:
+    there are buffers, whose updates are none of them. What takes too long to tell is noted in `maps`."""
 
     deltas: tuple[isl.Set, ...]
     dims: int
     cuttable: tuple[int, ...]
     ordered: bool
+    relaxed: bool
     maps: Maps = field(default_factory=Maps, compare=False)
 
     def all_within(self, union: Sequence[Sequence[tuple[int, str]]]) -> bool:

@@ -14,6 +14,7 @@ from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
+from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
     NO_CONFLICTS,
     Blocker,
@@ -136,6 +137,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("names", "<br>".join(map(escape, other_names(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),
+        ("relaxed", "<br>".join(map(escape, relaxed_in_words(loop)))),
         ("copied in", "<br>".join(map(_prose, copied_in(loop, plan)))),
         ("notes", "<br>".join(map(_prose, notes(loop)))),
     ]

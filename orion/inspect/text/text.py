@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
+from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
     NO_BREAK,
     NO_CONFLICTS,
@@ -117,6 +118,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("names", map(Line, other_names(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
+    yield from _labelled("relaxed", map(Line, relaxed_in_words(loop)))
     yield from _labelled("copied in", map(Line, copied_in(loop, plan)))
     yield from _labelled("notes", map(Line, notes(loop)))
     lines = each_for(loop, plan)

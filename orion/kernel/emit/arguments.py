@@ -13,14 +13,15 @@ from orion.ir.nodes import Count, Dim, Var
 from orion.ir.program import LoopNest
 from orion.kernel.calling import ANEW, Argument
 from orion.kernel.emit.facts import LoopFacts
+from orion.kernel.emit.flush import relaxed_arguments
 from orion.passes.extremes import comparison
 
 EXTREMES = {"<": "min", "<=": "min", ">": "max", ">=": "max"}
 
 
 def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
-    """Partial results, choices, carried scalars, copies, an order, keys and values, arrays, counts, scalars; within
-    each kind by name."""
+    """Partial results, choices, carried scalars, copies, an order, keys and values, arrays, what buffers need, counts,
+    scalars; within each kind by name."""
     partials = [
         _scalar("partial", reduction.name, facts, op=reduction.op)
         for reduction in sorted(facts.roles.reductions, key=lambda reduction: reduction.name)
@@ -40,7 +41,8 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     results = (*partials, *_choices(chosen, facts))
     ended = [Argument("ended", results[0].name, "int64", op="ended")] if results and ends_early(facts.nest.body) else []
     order = [Argument("order", "", "int64")] if facts.is_listed else []
-    return (*results, *ended, *carried, *copies, *order, *elements, *arrays, *_counts(facts), *scalars)
+    relaxed = relaxed_arguments(facts)
+    return (*results, *ended, *carried, *copies, *order, *elements, *arrays, *relaxed, *_counts(facts), *scalars)
 
 
 def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str = "") -> Argument:
@@ -99,15 +101,19 @@ def _elements(facts: LoopFacts, mentioned: set[str]) -> list[Argument]:
 
 def _arrays(facts: LoopFacts, mentioned: set[str]) -> list[Argument]:
     extents = {part.array for part in facts.parts() if isinstance(part, Dim | Count)}
+    buffered = [one.buffered for one in facts.relaxed.arrays]
+    own = {name for one in buffered for name in (one.name, *one.snapshots)}
     found = []
-    for name in sorted(mentioned | extents):
+    for name in sorted(mentioned.union(extents, *(one.names for one in buffered))):
         kind = facts.array(name)
         if kind is not None:
+            is_own = name in own
             found.append(
                 Argument(
-                    "array", name, kind.dtype, contiguous=kind.c_contiguous, ndim=kind.ndim, writeable=kind.writeable
+                    "own" if is_own else "array", name, kind.dtype, contiguous=is_own or kind.c_contiguous,
+                    ndim=kind.ndim, writeable=is_own or kind.writeable,
                 )
-            )
+            )  # fmt: skip
     return found
 
 

@@ -16,6 +16,7 @@ from orion.ir.program import LoopNest
 from orion.ir.types import ArrayType, Shapes, SparseType, Types
 from orion.kernel.emit.stop_bounds import Bracket
 from orion.plan.plan import Copies
+from orion.plan.relaxed import NOT_RELAXED, Relaxed
 from orion.typing.expression_types import Typing
 from orion.typing.value_type import ValueType
 
@@ -35,7 +36,8 @@ class LoopFacts:
     tile but the last has one of its own; in place of the arrays of `copies` a tile has the copy of its block, whose
     number is `block`, an expression in the number of the tile, {tile}. `takes_tiles`: workers
     take tiles of each other; `is_listed`: its coordinates are got from a list. `integers` are the
-    least and greatest values of arguments, for estimates.
+    least and greatest values of arguments, for estimates. `relaxed` are arrays with buffers; `rests`: tiles may wait
+    for others, so that workers that are in none keep nobody waiting for their updates.
     """
 
     nest: LoopNest
@@ -52,6 +54,8 @@ class LoopFacts:
     takes_tiles: bool = False
     is_listed: bool = False
     integers: Mapping[str, Bracket] = field(default_factory=dict)
+    relaxed: Relaxed = NOT_RELAXED
+    rests: bool = False
 
     # ------------------------------------------------------------ arrays
 
@@ -131,6 +135,7 @@ class LoopFacts:
                 found.add(part.name)
             elif isinstance(part, Dim | Count):
                 found.add(part.array)
+        found |= {name for one in self.relaxed.arrays for name in one.buffered.names}
         elements = self.nest.elements
         return found | (set(elements.values) | {elements.array} if elements else set())
 

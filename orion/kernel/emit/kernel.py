@@ -55,7 +55,7 @@ def emit_kernel(
     facts = LoopFacts(
         nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block,
         plan.takes_tiles, isinstance(plan.tiles, Inspected) and plan.tiles.inspection.is_listed,
-        integers or {},
+        integers or {}, plan.relaxed, bool(plan.time) or plan.takes_tiles,
     )  # fmt: skip
     arguments = kernel_arguments(facts)
     private = private_rows(facts)

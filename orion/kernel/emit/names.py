@@ -30,9 +30,14 @@ VECTORS = tuple(
     sorted(["fma", "load_row", "prefetch_row", "row_as_float32", "row_as_float64", "spread", "store_row", *LANES])
 )
 TAKING = ("PATIENCE", "take")
+BUFFERS = (
+    "begin_tile", "has_applied", "has_done_all", "left_of", "lock", "may_begin", "my_turn", "note_in_list", "note_part",
+    "tell_not_a_number", "turn_is_over", "unlock",
+)  # fmt: skip
 COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (
     ("numba", DTYPES),
+    ("orion.kernel.support.buffers", BUFFERS),
     ("orion.kernel.support.complexes", COMPLEXES),
     ("orion.kernel.support.intrinsics", INTRINSICS),
     ("orion.kernel.support.keyed", KEYED),

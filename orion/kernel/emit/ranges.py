@@ -105,6 +105,7 @@ def _emit_listed(space: Range, first: str, end: str, names: Names, emitter: Stat
 
 def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:
     before = len(emitter.writer.lines)
+    emitter.begin_iteration()
     emitter.block(body)
     if all(line.strip().startswith("#") for line, _ in emitter.writer.lines[before:]):
         emitter.writer.add("pass")

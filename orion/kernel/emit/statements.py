@@ -21,6 +21,8 @@ from orion.ir.nodes import (
     Expr,
     For,
     If,
+    Logic,
+    Node,
     Pass,
     Range,
     Stmt,
@@ -29,6 +31,7 @@ from orion.ir.nodes import (
     Update,
     Var,
     While,
+    children,
     every,
     names_in,
     walk,
@@ -37,6 +40,7 @@ from orion.kernel.emit.assignments import Assignments
 from orion.kernel.emit.choosing import choice_of_values
 from orion.kernel.emit.code import Code, call, infix, infix_compare
 from orion.kernel.emit.expressions import EACH
+from orion.kernel.emit.flush import Flushes
 from orion.kernel.emit.invariant import invariant_subscripts
 from orion.kernel.emit.private import RowsSpilledError
 from orion.kernel.emit.ranged import Key, Ranged, ranged_subscripts
@@ -49,6 +53,27 @@ from orion.passes.extremes import running
 from orion.passes.writes import viewed_names
 from orion.source import Span
 from orion.typing.functions import Cost, cost_of
+
+
+def buffers_in(statement: Stmt, *, is_before: bool) -> Iterator[Subscript]:
+    """The subscripts in a statement that may be of buffers: of what it updates or, `is_before`, those that are sure to
+    be evaluated."""
+    if not is_before:
+        if isinstance(statement, Update) and isinstance(statement.target, Subscript):
+            yield statement.target
+        return
+    waiting: list[Node] = [statement]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Subscript):
+            yield node
+        match node:
+            case Choose(test):
+                waiting.append(test)
+            case Logic(_, operands):
+                waiting.append(operands[0])
+            case _:
+                waiting += children(node)
 
 
 def _calls_slow(body: tuple[Stmt, ...]) -> bool:
@@ -65,6 +90,12 @@ class Statements(Assignments):
     marks: Mapping[str, str] = {}
     ended: str = ""
     values: Mapping[int, tuple[str, str]] = {}
+    flushes: Flushes | None = None
+
+    def begin_iteration(self) -> None:
+        """Emit what comes before the body."""
+        if self.flushes:
+            self.flushes.step(self.writer)
 
     def block(self, body: Iterable[Stmt]) -> None:
         for statement in body:
@@ -100,17 +131,30 @@ class Statements(Assignments):
             case Assign() | Update() | Bind() | Evaluate():
                 self.comment(statement)
                 self.check_order(statement)
+                self.note_uses(statement, is_before=True)
                 if self.running_extreme(statement):
                     return
                 if not self.chosen_at_once(statement):
                     self.simple(statement)
                 self.forget_called(statement)
+                self.note_uses(statement, is_before=False)
                 for name in assigned_places((statement,)):
                     if name in self.marks:
                         self.writer.add(self.marks[name])
             case _:
                 hint = "keep the value in a variable and return it after the loop"
                 raise self.refuse_statement(statement, "`return` inside a loop is not supported", hint)
+
+    def note_uses(self, statement: Stmt, *, is_before: bool) -> None:
+        """Note which parts of arrays with buffers a statement updates, after it; and before it those with snapshots
+        that it uses, where it is sure to."""
+        for subscript in () if self.flushes is None else buffers_in(statement, is_before=is_before):
+            assert self.flushes is not None
+            base = self.names.user(subscript.base.name) if self.names.knows(subscript.base.name) else ""
+            for one in self.flushes.noted(subscript.base.name):
+                if is_before == bool(one.buffered.snapshots):
+                    parts = [self.index(subscript, axis, subscript.index[axis], base) for axis in range(one.leading)]
+                    self.flushes.note(self.writer, one, parts)
 
     def refuse_statement(self, statement: Stmt, what: str, hint: str) -> Exception:
         return self.refuse(Const(None, statement.span), what, hint=hint)

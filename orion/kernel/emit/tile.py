@@ -11,6 +11,7 @@ from orion.ir.nodes import Var
 from orion.kernel.calling import RESULTS, Argument, Site, neutral
 from orion.kernel.emit.code import number, numpy_name
 from orion.kernel.emit.facts import LoopFacts
+from orion.kernel.emit.flush import Flushes
 from orion.kernel.emit.names import SUMS, VECTORS, Names
 from orion.kernel.emit.places import begin_places, place_marks
 from orion.kernel.emit.private import PrivateRows
@@ -42,6 +43,10 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}{argument.position}")
             case "order":
                 found[argument] = names.fresh("order")
+            case "listed" | "marks":
+                found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
+            case "clocks" | "locks" | "notes":
+                found[argument] = names.fresh(argument.kind)
             case "partial" | "chosen" | "carried" | "copies" | "ended":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
             case _:
@@ -57,6 +62,8 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     emitter = Statements(facts, names, body, private)
     emitter.marks = place_marks(facts, names, called)
     emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
+    leave = _returned(arguments, names, called) or "return"
+    flushes = emitter.flushes = Flushes(facts, names, called, leave) if facts.relaxed else None
     tile = names.fresh("t")
     if facts.nest.elements is None:
         order = next((text for argument, text in called.items() if argument.kind == "order"), "")
@@ -64,23 +71,27 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     else:
         limits = _emit_elements(facts, names, emitter, called, tile)
     own = _own_arrays(facts, names, tile, limits)
+    limits |= flushes.limits(tile) if flushes else {}
     passed = ["control", *(called[a] for a in arguments if a.kind not in (*RESULTS, "copies"))]
     function = Writer()
     function.add(f"def tile({', '.join([*limits, *passed])}):")
     function.extend(own)
     function.extend(_prologue(facts, names, emitter, called))
     function.extend(begin_places(names, called))
+    if flushes:
+        function.extend(flushes.begin())
+        body.extend(flushes.end())
     function.extend(body)
     function.extend(_epilogue(arguments, names, called))
-    writer = Writer()
+    writer = flushes.function() if flushes else Writer()
     writer.add("@tile_function")
-    leave = _returned(arguments, names, called) or "return"
     writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), leave, names.fresh)
     writer.add("")
     writer.add("")
     copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
     given = [copies.get(name, name).format(tile=tile) for name in passed]
-    _emit_walk(writer, facts, called, tile, [*limits.values(), *given])
+    done = flushes.done("round") if flushes and not facts.rests and not facts.relaxed.deterministic else ""
+    _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
     return LoopText(writer, tuple(emitter.sites))
 
 
@@ -170,6 +181,7 @@ def _emit_elements(
     writer = emitter.writer
     inner = Writer(depth=2)
     emitter.writer = inner
+    emitter.begin_iteration()
     emitter.values = {
         argument.position: (f"{text}[uint64({position})]", argument.dtype)
         for argument, text in called.items()
@@ -229,7 +241,10 @@ def _constant_keys(facts: LoopFacts, called: dict[Argument, str]) -> dict[str, s
 # ------------------------------------------------------------ the walk
 
 
-def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str]) -> None:
+def _emit_walk(
+    writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str], done: str
+) -> None:
+    """`done` is what follows all tiles of a worker."""
     extents = "boxes" if facts.nest.elements is None else "offsets"
     leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
     results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind in RESULTS]
@@ -257,6 +272,9 @@ def _emit_walk(writer: Writer, facts: LoopFacts, called: dict[Argument, str], ti
         if ended:
             with writer.block(f"if {ended} == 1:"):
                 writer.add(f"tell_end({tile}, round, control)")
+        if done:
+            with writer.block(f"if {tile} == tiles[-1]:"):
+                writer.add(done)
         writer.add(f"finish({tile}, round, done)")
 
 

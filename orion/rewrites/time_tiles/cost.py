@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil, prod
 
-from orion.analysis.one_loop import TimeTiles
+from orion.analysis.one_loop import AnalysedLoop, InTimeTiles, TimeTiles
+from orion.cost.extents import coordinate_ranges
 from orion.cost.grid import SHARED_GRID, whole_multiple
 from orion.cost.sizes import Sizes
+from orion.sets.maps import Maps
 
 FILLED = 1.0
 """Arrays that fill less than this part of the second-level cache of a core stay there from one round to the next
@@ -56,3 +58,14 @@ def boxes(time_tiles: TimeTiles, extents: Sequence[int | None], workers: int) ->
     high = max(min(SHARED_GRID, rounds), ceil(4 * slope * rounds / width))
     wide = ceil(abreast * reach / (width + slope * rounds / high))
     return min(high, rounds), min(wide, reach), *[1] * (len(extents) - 2)
+
+
+def all_pay(loops: Iterable[AnalysedLoop], sizes: Sizes, maps: Maps) -> bool:
+    """Whether the tiles of all sweeps over arrays pay."""
+    values = sizes.known
+    for loop in loops:
+        if isinstance(loop.form, InTimeTiles):
+            ranges = coordinate_ranges(loop.analysis.domain, len(loop.nest.dims), values, maps)
+            if not pays(loop.form.time_tiles, sizes, [None if span is None else span[1] - span[0] for span in ranges]):
+                return False
+    return True

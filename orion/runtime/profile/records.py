@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orion.ir.program import RunLoop, Step, blocks_of
 from orion.runtime.prepared import PreparedProgram
@@ -14,8 +14,14 @@ BARRIER = -1
 """Stands for the barrier where the number of a loop is asked for."""
 
 
-WorkerCounts = list[tuple[float, int]]
-"""With how many workers a run went on, from how many seconds after its begin on."""
+@dataclass(slots=True)
+class Noted:
+    """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
+    seconds after its begin on, and `updates`, the notes of the workers of each loop about buffers, (workers,
+    NOTES_SIZE), as far as this process has them."""
+
+    counts: list[tuple[float, int]] = field(default_factory=list)
+    updates: tuple[Ints, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

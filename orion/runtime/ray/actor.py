@@ -342,9 +342,13 @@ class WorkerActor:
         memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate)
         is_alone = len(set(self._nodes[: prepared.workers])) == 1
         if exchange is None:
-            parts = loop_parts(prepared, memory, walks, worker_tiles(prepared, self._number, prepared.workers))
+            parts = loop_parts(
+                prepared, memory, walks, worker_tiles(prepared, self._number, prepared.workers), self._number
+            )
         else:
-            parts = loop_parts(prepared, memory, walks, [loop.order[self._number] for loop in exchange.loops])
+            parts = loop_parts(
+                prepared, memory, walks, [loop.order[self._number] for loop in exchange.loops], self._number
+            )
             for part, loop in zip(parts, exchange.loops, strict=True):
                 offsets, waits, lags = map(read_only, loop.waits)
                 part.waits = (offsets, waits, lags)

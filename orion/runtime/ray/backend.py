@@ -13,7 +13,7 @@ from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerRe
 from orion.runtime.backend import LocalBackend, cores
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import WorkerCounts
+from orion.runtime.profile.records import Noted
 from orion.runtime.ray.before_images import BeforeImages, written_by
 from orion.runtime.ray.cluster import NoRoomError, cluster_cpus
 from orion.runtime.ray.group import NotBegunError
@@ -50,16 +50,16 @@ class RayBackend:
         prepared: PreparedProgram,
         arguments: Mapping[str, object],
         recording: Recording | None = None,
-        counts: WorkerCounts | None = None,
+        noted: Noted | None = None,
     ) -> Any:
         """Run a program. One that is scheduled for a single one of several workers is run by the driver,
         where its data is.
         """
         if prepared.workers == 1 < self.workers:
-            return self._driver.run(prepared, arguments, recording, counts)
-        if counts is not None:
-            counts.append((0.0, prepared.workers))
-        return self._turn.run(lambda: self._run(prepared, arguments, recording))
+            return self._driver.run(prepared, arguments, recording, noted)
+        noted = Noted() if noted is None else noted
+        noted.counts.append((0.0, prepared.workers))
+        return self._turn.run(lambda: self._run(prepared, arguments, recording, noted))
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """A program as its tiles are dealt out to the workers now, by the times of calls before."""
@@ -99,7 +99,9 @@ class RayBackend:
         self._turn.close()
         self._driver.close()
 
-    def _run(self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None) -> Any:
+    def _run(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None, noted: Noted
+    ) -> Any:
         if recording is not None:
             recording.enter(prepared, arguments)
         if prepared.workers > self.workers:  # another thread has scaled the session meanwhile
@@ -109,7 +111,7 @@ class RayBackend:
         for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 with self._images.of(prepared, arguments):
-                    return self._try(prepared, arguments, recording)
+                    return self._try(prepared, arguments, recording, noted)
             except NotBegunError:
                 if not attempts_left:
                     raise
@@ -124,10 +126,12 @@ class RayBackend:
                 warn_in_users_line(WorkerReplacedWarning(_told(error, prepared, self._store is not None)))
         raise AssertionError("the last attempt returns or raises")
 
-    def _try(self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None) -> Any:
+    def _try(
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None, noted: Noted
+    ) -> Any:
         """Run a program. Where a worker is lost the others are ended, and arrays are as they were before."""
         try:
-            return self._usable_team().run(prepared, arguments, recording)
+            return self._usable_team().run(prepared, arguments, recording, noted)
         except WorkerLostError:
             self._leave_team()
             self._images.restore(in_place=self._store is not None)

@@ -227,6 +227,9 @@ def _shared_out(
         raise ApartError(
             f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
         )
+    if loop.plan.relaxed:
+        arrays = " and ".join(f"`{one.buffered.array}`" for one in loop.plan.relaxed.arrays)
+        raise ApartError(f"updates of {arrays} may be late, and workers apply them to memory that they share")
     overlap = loop.plan.rounds_overlap
     used = {one.array: cells[one.array] for one in prints}
     walk = LastWriters(schedule, names, place, used)

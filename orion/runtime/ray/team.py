@@ -20,6 +20,7 @@ from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
+from orion.runtime.profile.records import Noted
 from orion.runtime.ray.dealing import Dealings
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.looks import place_there
@@ -83,7 +84,7 @@ class Team:
         """The contents of arrays that nodes sent to each other in the last run."""
 
     def run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None = None
+        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None, noted: Noted
     ) -> Any:
         """Run a program on the first `prepared.workers` actors."""
         began = perf_counter()
@@ -92,6 +93,7 @@ class Team:
         with self._copying(recording, placed.bytes_in()):
             placed.copy_in(self._mirrors.up_to_date.differs)
             program.memory.reset()
+            program.memory.reset_clocks(prepared.loops)
             self._tell_dropped()
             self._mirrors.prepare(prepared, program.segment, placed)
         filled_in = perf_counter() - began
@@ -101,6 +103,7 @@ class Team:
             outcomes = self.group.run(orders, program.memory.abort, place, have_met)
             took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
         _raise_failure(prepared, outcomes, self.group.nodes)
+        noted.updates = program.memory.all_notes()
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)

@@ -13,7 +13,7 @@ from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skele
 from orion.runtime.barrier import KERNEL
 from orion.runtime.bars import Bars
 from orion.runtime.failures import failure_in, left_without_error
-from orion.runtime.memory import RunMemory, allocate_run_memory, meeting_flags
+from orion.runtime.memory import RunMemory, allocate_run_memory, clocks_of, meeting_flags, notes_of
 from orion.runtime.parts import (
     LoopPart,
     RoundsPart,
@@ -74,7 +74,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     meet = barrier_walk() if workers > 1 or rounds else None
     functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
-    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
+    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), w) for w in range(workers))
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
         skeleton=make_skeleton(prepared, rounds, shown),
@@ -89,10 +89,12 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
 def load_again(prepared: PreparedProgram, loaded: LoadedProgram, workers: int) -> LoadedProgram:
     """What was loaded of a program, for other workers, to whom `prepared` has dealt the same tiles: they go on with the
     flags and results of those before."""
-    memory = replace(loaded.memory, meeting=meeting_flags(workers))
+    clocks, notes = ([make(loop, workers) for loop in prepared.loops] for make in (clocks_of, notes_of))
+    memory = replace(loaded.memory, meeting=meeting_flags(workers), clocks=tuple(clocks), notes=tuple(notes))
+    memory.reset_clocks(prepared.loops)
     walks = [part.walk for part in loaded.parts[0]]
     rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.run for one in loaded.compiled[0]]
-    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers)) for w in range(workers))
+    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), w) for w in range(workers))
     compiled = tuple(rounds_parts(rounds, functions, own) for own in parts)
     return replace(loaded, memory=memory, parts=parts, meet=loaded.meet or barrier_walk(), compiled=compiled)
 
@@ -141,6 +143,7 @@ class Run:
     ) -> None:
         self.prepared, self.loaded = prepared, loaded
         loaded.memory.reset()
+        loaded.memory.reset_clocks(prepared.loops)
         arrays = GivenArrays(arguments)
         self._run_worker = run
         self._data = [source.data(arrays) for source in loaded.sources]

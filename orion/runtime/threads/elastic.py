@@ -21,7 +21,7 @@ from typing import Any
 from orion.aside import aside
 from orion.errors import ArgumentError
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.records import WorkerCounts
+from orion.runtime.profile.records import Noted
 from orion.runtime.threads.backend import LoadedProgram, Run, load_again, run_worker, worker_of
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
@@ -143,7 +143,7 @@ class FirstWorker(SkeletonWorker):
 
 
 class ElasticRun(Run):
-    """A run with as many workers as are `asked` for, `began_for` when it began; `counts` are told how many there were,
+    """A run with as many workers as are `asked` for, `began_for` when it began; `noted` is told how many there were,
     and when."""
 
     def __init__(
@@ -153,22 +153,24 @@ class ElasticRun(Run):
         arguments: Mapping[str, object],
         asked: Callable[[], int],
         began_for: int,
-        counts: WorkerCounts,
+        noted: Noted,
     ) -> None:
         super().__init__(run_worker, prepared, loaded, arguments)
         self.stop = Stop(loaded.workers)
         self.told: tuple[SimpleQueue[Step | None], ...] = ()
-        self._counts, self._start = counts, perf_counter()
+        self._noted, self._start = noted, perf_counter()
         self._asked, self.asked_last = asked, began_for
         self._next: tuple[PreparedProgram, LoadedProgram] | None = None
         self._origin = prepared
         self._rounds = [0] * len(prepared.loops)
-        counts.append((0.0, loaded.workers))
+        noted.counts.append((0.0, loaded.workers))
 
     def on(self, pool: Pool, watch: Watch) -> Any:
         """Run it, and return what worker 0 returns."""
         self._pool = pool
-        return super().on(pool, watch)
+        returned = super().on(pool, watch)
+        self._noted.updates = self.loaded.memory.all_notes()
+        return returned
 
     def run_part(self, number: int, given: tuple[object, ...]) -> Any:
         """Run a worker's part of the program, or what it is told of it."""
@@ -215,7 +217,7 @@ class ElasticRun(Run):
         self.stop = Stop(1)
         self.begin(0)
         self._pool.change(self.loaded.workers)
-        self._counts.append((perf_counter() - self._start, self.loaded.workers))
+        self._noted.counts.append((perf_counter() - self._start, self.loaded.workers))
         return worker_of(self.prepared, self.loaded, 0)
 
     def begin(self, number: int) -> None:

@@ -1,0 +1,191 @@
+"""Arrays whose updates may be late: `orion.buffer`.
+
+Iterations that update a buffer in place of its array are no longer ordered by these updates. Each worker collects its
+own, and applies their sums to the array every so often: often enough for what the user has said of how late they may be
+(bounded staleness: Ho et al., NIPS 2013; buffered writes: Wei et al., EuroSys 2019, section 4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.dense import DenseArray
+from orion.errors import ArgumentError, describe
+from orion.tracebacks import ends_in_users_line
+
+MAX_DELAY = 1000
+"""How many iterations updates may be late where the user does not say."""
+
+Dense = NDArray[Any] | DenseArray
+
+
+def added(value: Any, update: Any) -> Any:
+    """What `apply` is where none is given."""
+    return value + update
+
+
+class Buffer:
+    """Updates of `array` that are applied later, made by `orion.buffer`.
+
+    In a function of `parallel_for` only `buffer[…] += update` and `buffer[…] -= update` are written with it. Python
+    itself, as in `f.serial(…)`, applies each update at once: what a `max_delay` of 0 gives.
+    """
+
+    __slots__ = ("apply", "array", "deterministic", "helpers", "max_delay", "snapshot")
+
+    def __init__(
+        self,
+        array: Dense,
+        apply: FunctionType | None,
+        max_delay: int,
+        helpers: tuple[Dense, ...],
+        snapshot: tuple[int, ...],
+        deterministic: bool,
+    ) -> None:
+        self.array, self.apply, self.max_delay = array, apply, max_delay
+        self.helpers, self.snapshot, self.deterministic = helpers, snapshot, deterministic
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.array.dtype
+
+    def __repr__(self) -> str:
+        name = "" if self.apply is None else f", apply={self.apply.__name__}"
+        return f"<orion.buffer of {self.dtype}{list(self.shape)}{name}, max_delay={self.max_delay:,}>"
+
+    def __getitem__(self, key: Any) -> Any:
+        """Nothing yet: zeros, to which `buffer[key] += update` adds."""
+        return np.zeros_like(_memory(self.array)[key])[()]
+
+    def __setitem__(self, key: Any, updates: Any) -> None:
+        """Apply updates, element by element; what is 0 is none."""
+        arrays = [_memory(one) for one in (self.array, *self.helpers)]
+        places = np.arange(arrays[0].size).reshape(self.shape)[key]
+        given = np.broadcast_to(np.asarray(updates), np.shape(places))
+        for place, update in zip(np.ravel(places).tolist(), given.ravel(), strict=True):
+            if update != 0:
+                self._apply(arrays, np.unravel_index(place, self.shape), update)
+
+    def _apply(self, arrays: Sequence[NDArray[Any]], at: tuple[Any, ...], update: Any) -> None:
+        value, *helpers = (one[at] for one in arrays)
+        if self.apply is None:
+            arrays[0][at] = value + update
+            return
+        found = self.apply(value, update, *helpers, *(helpers[k] for k in self.snapshot))
+        for one, new in zip(arrays, found if isinstance(found, tuple) else (found,), strict=False):
+            one[at] = new
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a buffer stays in its process; make it again from its array")
+
+
+@ends_in_users_line
+def buffer(
+    w: Dense,
+    apply: Callable[..., Any] | None = None,
+    max_delay: int = MAX_DELAY,
+    helpers: Sequence[Dense] = (),
+    snapshot: Sequence[Dense] = (),
+    deterministic: bool = False,
+    send: None = None,
+) -> Buffer:
+    """A buffer of updates of the dense array `w`, which may be late: a loop that writes `buffer[…] += update` in place
+    of `w[…]` is not kept from being parallel by what it reads and writes of `w`.
+
+    Each worker sums up its own updates of an element, and applies the sum as one update: `apply(value, update)` is the
+    new value, `value + update` if not given. It is called for an element by one worker at a time. A sum that is 0 is no
+    update. A worker reads `apply(value, its own sum)`.
+
+    `max_delay`: when a worker reads in its k-th iteration of a loop, all updates that others have made in their
+    iterations up to k - max_delay have been applied. Who is too far ahead waits. With 0 updates are applied at once:
+    nothing is late, and all dependences are kept.
+
+    `helpers` are further arrays of the shape of `w`: `apply(value, update, *helpers)` gets their elements there. Where
+    it returns a tuple, that is the new value, and those of the helpers. `snapshot` are those of the helpers whose
+    values at the time when the worker first used the element, since it last applied its updates, are given after them.
+
+    `deterministic`: all workers apply their updates after the same iterations, one after the other, so that results are
+    the same, bit for bit, for the same number of workers.
+
+    Errors: `ArgumentError` for an array that is not dense, writeable and of integers or real floats, for helpers of
+    another shape, and for an `apply` that takes other arguments. A loop that meets a NaN in an update raises
+    `UpdateError`, and the array and its helpers are as they were before the call.
+
+    >>> import numpy as np, orion
+    >>> totals = np.zeros(4)
+    >>> late = orion.buffer(totals, max_delay=100)
+    >>> @orion.parallel_for
+    ... def count(group, late):
+    ...     for i in range(group.shape[0]):
+    ...         late[group[i]] += 1.0
+    >>> count(np.arange(1000) % 4, late)
+    >>> totals
+    array([250., 250., 250., 250.])
+    >>> count.plan(np.arange(1000) % 4, late).strategy
+    'relaxed'
+    """
+    helpers, snapshot = tuple(helpers), tuple(snapshot)
+    _check_array("the array of a buffer", w)
+    for one in helpers:
+        _check_array("a helper", one)
+        if one.shape != w.shape:
+            what = f"a helper has the shape {one.shape}, and the array {w.shape}"
+            raise ArgumentError(describe(what, hint="give helpers with an element for each element of the array"))
+    if len({id(one) for one in (w, *helpers)}) <= len(helpers):
+        raise ArgumentError(describe("the array and its helpers are not all different arrays", hint="give each once"))
+    if (type(max_delay) is not int and not isinstance(max_delay, np.integer)) or max_delay < 0:
+        hint = "give the most iterations that updates of others may be late; 0 for none"
+        raise ArgumentError(describe(f"`max_delay={max_delay!r}` of a buffer", hint=hint))
+    if not isinstance(deterministic, bool):
+        raise ArgumentError(describe(f"`deterministic={deterministic!r}` of a buffer", hint="write True or False"))
+    if send is not None:
+        raise ArgumentError(describe("`send` of a buffer is not supported yet", hint="leave it out"))
+    taken = tuple(next((k for k, helper in enumerate(helpers) if helper is one), -1) for one in snapshot)
+    if -1 in taken:
+        hint = "a snapshot is the value of a helper: give the same array in `helpers` too"
+        raise ArgumentError(describe("an array of `snapshot` is none of the `helpers`", hint=hint))
+    _check_apply(apply, len(helpers), len(taken))
+    return Buffer(w, apply, int(max_delay), helpers, taken, deterministic)  # type: ignore[arg-type]
+
+
+def _memory(array: Dense) -> NDArray[Any]:
+    return array.view if isinstance(array, DenseArray) else array
+
+
+def _check_array(what: str, array: object) -> None:
+    if not isinstance(array, DenseArray) and type(array) is not np.ndarray:
+        hint = "give a NumPy array, or one of `orion.array`, `orion.zeros`, …"
+        raise ArgumentError(describe(f"{what} is a {type(array).__name__}", hint=hint))
+    if array.dtype.kind not in "iuf" or array.dtype.itemsize < 2 or not array.dtype.isnative:
+        hint = "use an array of integers or of real floats"
+        raise ArgumentError(describe(f"{what} has the dtype {array.dtype}", hint=hint))
+    if not array.ndim:
+        raise ArgumentError(describe(f"{what} has no dimensions", hint="use an array of one element"))
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        raise ArgumentError(describe(f"{what} cannot be written", hint="give one that can"))
+
+
+def _check_apply(apply: object, helpers: int, snapshots: int) -> None:
+    if apply is None:
+        if helpers:
+            hint = "give `apply=`, a function of the value, the update and the helpers"
+            raise ArgumentError(describe("a buffer has helpers and no `apply`", hint=hint))
+        return
+    wanted = 2 + helpers + snapshots
+    names = ", ".join(["value", "update", *["helper"] * helpers, *["snapshot"] * snapshots])
+    hint = f"write a function `def apply({names}): …` or a lambda"
+    if not isinstance(apply, FunctionType):
+        raise ArgumentError(describe(f"`apply` of a buffer is a {type(apply).__name__}", hint=hint))
+    code = apply.__code__
+    if code.co_flags & 0x0C or code.co_kwonlyargcount or code.co_argcount != wanted:
+        what = f"`apply` of a buffer takes {code.co_argcount} arguments, and is given {wanted}"
+        raise ArgumentError(describe(what, hint=hint))

@@ -1,0 +1,256 @@
+"""The function that applies a worker's updates of arrays with buffers, and what tiles do before and after they call it.
+
+def flush(arrays…, locks, notes, control):
+    for i in range(w.shape[0]):                     # all parts of the array, or those in the list
+        lock(locks, i, control)
+        update = w_late[i]
+        if update != 0:
+            w_late[i] = 0
+            w[i] = apply(w[i], update)
+        unlock(locks, i)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from orion.kernel.calling import APPLIED, LEFT, Argument
+from orion.kernel.emit.facts import LoopFacts
+from orion.kernel.emit.names import Names
+from orion.kernel.emit.writer import Writer
+from orion.plan.relaxed import RelaxedArray
+
+Called = Mapping[Argument, str]
+
+
+def relaxed_arguments(facts: LoopFacts) -> list[Argument]:
+    """The arguments that buffers need, beside arrays."""
+    if not facts.relaxed:
+        return []
+    found = []
+    for one in facts.relaxed.arrays:
+        found += [Argument(kind, one.buffered.name, LISTS[kind], one.leading) for kind in lists_of(one)]
+    shared = [Argument(kind, "", "int64") for kind in ("clocks", "locks")]
+    return [*found, *shared, Argument("notes", "", "int64")]
+
+
+LISTS = {"marks": "uint8", "listed": "int64"}
+"""The arguments that say which parts of an array have updates, with their dtypes."""
+
+
+def lists_of(one: RelaxedArray) -> tuple[str, ...]:
+    """Those of an array: a list where not all parts are looked at, and marks where it has one, or has snapshots."""
+    if not one.is_written:
+        return ()
+    return ("marks", "listed") if not one.is_dense else ("marks",) if one.buffered.snapshots else ()
+
+
+class Flushes:
+    """What is generated for the buffers of one loop; `names` are those of its module, `leave` is the statement that
+    leaves a tile."""
+
+    def __init__(self, facts: LoopFacts, names: Names, called: Called, leave: str) -> None:
+        self._facts, self._names, self._leave = facts, names, leave
+        self._flush, self._left = names.fresh("flush"), names.fresh("until_flush")
+        self._listed = {
+            (argument.kind, argument.name): text for argument, text in called.items() if argument.kind != "array"
+        }
+        self.round, self.is_last = names.fresh("this_round"), names.fresh("is_last_tile")
+
+    def limits(self, tile: str) -> dict[str, str]:
+        """What tiles are given beside the arguments of the kernel, and what the walk passes for tile `tile`."""
+        is_last = {self.is_last: f"{tile} == tiles[-1]"} if self._facts.relaxed.deterministic else {}
+        return {self.round: "round", **is_last}
+
+    def _of(self, kind: str, name: str = "") -> str:
+        return self._listed[kind, name]
+
+    # ------------------------------------------------------------ in tiles
+
+    def begin(self) -> Writer:
+        """Before the iterations of a tile."""
+        relaxed, writer = self._facts.relaxed, Writer(depth=1)
+        if relaxed.deterministic:
+            writer.add(f"{self._left} = left_of({self._of('notes')}, {self.round}, {relaxed.every})")
+            return writer
+        bounds = f"{relaxed.every}, {relaxed.max_delay}"
+        wait = f"begin_tile({self._of('clocks')}, {self._of('notes')}, {self.round}, {bounds}, {self._facts.rests}"
+        writer.add(f"{self._left} = {relaxed.every}")
+        with writer.block(f"if not {wait}, control):"):
+            writer.add(self._leave)
+        return writer
+
+    def step(self, writer: Writer) -> None:
+        """Before an iteration."""
+        relaxed = self._facts.relaxed
+        with writer.block(f"if {self._left} == 0:"):
+            if relaxed.deterministic:
+                self._apply_in_turn(writer)
+            else:
+                self._apply(writer, str(relaxed.every))
+                wait = f"may_begin({self._of('clocks')}, {self._of('notes')}, {relaxed.every}, {relaxed.max_delay}"
+                with writer.block(f"if not {wait}, control):"):
+                    writer.add(self._leave)
+            writer.add(f"{self._left} = {relaxed.every}")
+        writer.add(f"{self._left} -= 1")
+
+    def end(self) -> Writer:
+        """After the iterations of a tile. In a fixed order updates are applied after the same iterations whatever tiles
+        there are, and after the last one."""
+        writer = Writer(depth=1)
+        if self._facts.relaxed.deterministic:
+            writer.add(f"{self._of('notes')}[{LEFT}] = {self._left}")
+            with writer.block(f"if {self.is_last}:"):
+                self._apply_in_turn(writer)
+                writer.add(self.done(self.round))
+            return writer
+        self._apply(writer, f"{self._facts.relaxed.every} - {self._left}")
+        if self._facts.rests:
+            writer.add(self.done(self.round))
+        return writer
+
+    def done(self, round: str) -> str:
+        """What tells the others not to wait any more in a round, which is called so."""
+        return f"has_done_all({self._of('clocks')}, {self._of('notes')}, {round})"
+
+    def _apply(self, writer: Writer, iterations: str) -> None:
+        with writer.block(f"if not {self._flush}({', '.join(self._passed())}, control):"):
+            writer.add(self._leave)
+        writer.add(f"has_applied({self._of('clocks')}, {self._of('notes')}, {iterations})")
+
+    def _apply_in_turn(self, writer: Writer) -> None:
+        clocks = f"{self._of('clocks')}, {self._of('notes')}, control"
+        calls = f"my_turn({clocks})", f"{self._flush}({', '.join(self._passed())}, control)", f"turn_is_over({clocks})"
+        for called in calls:
+            with writer.block(f"if not {called}:"):
+                writer.add(self._leave)
+
+    def _passed(self) -> list[str]:
+        arrays = dict.fromkeys(self._names.user(name) for one in self._written() for name in one.buffered.names)
+        lists = [self._of(kind, one.buffered.name) for one in self._written() for kind in lists_of(one)]
+        return [*arrays, *lists, self._of("locks"), self._of("notes")]
+
+    def _written(self) -> list[RelaxedArray]:
+        return [one for one in self._facts.relaxed.arrays if one.is_written]
+
+    # ------------------------------------------------------------ updates
+
+    def noted(self, name: str) -> list[RelaxedArray]:
+        """The array with this buffer, where it is noted which parts of it are used."""
+        return [one for one in self._written() if one.buffered.name == name and lists_of(one)]
+
+    def note(self, writer: Writer, one: RelaxedArray, parts: list[str]) -> None:
+        """Note that the part with these subscripts has an update, or is about to be read; where it is the first such
+        use, its snapshots are taken."""
+        buffered, lists = one.buffered, [self._of(kind, one.buffered.name) for kind in lists_of(one)]
+        place = self._part(self._names.user(buffered.array), [f"int64({part})" for part in parts])
+        called = f"note_{'part' if one.is_dense else 'in_list'}({', '.join(lists)}, {place})"
+        if not buffered.snapshots:
+            writer.add(called)
+            return
+        at = ", ".join(parts)
+        with writer.block(f"if {called}:"):
+            for name, of in zip(buffered.snapshots, buffered.snapshot_of, strict=True):
+                writer.add(f"{self._names.user(name)}[{at}] = {self._names.user(buffered.helpers[of])}[{at}]")
+
+    # ------------------------------------------------------------ the function
+
+    def function(self) -> Writer:
+        """The function that applies a worker's updates."""
+        writer = Writer()
+        writer.add("@tile_function")
+        with writer.block(f"def {self._flush}({', '.join([*self._passed(), 'control'])}):"):
+            for number, one in enumerate(self._written()):
+                self._flush_array(writer, number, one)
+            writer.add("return True")
+        writer.add("")
+        writer.add("")
+        return writer
+
+    def _flush_array(self, writer: Writer, number: int, one: RelaxedArray) -> None:
+        array = self._names.user(one.buffered.array)
+        leading = max(1, one.leading)
+        indices = [self._names.fresh(f"at_{axis}") for axis in range(self._rank(one))]
+        depth = writer.depth
+        part = self._names.fresh("part")
+        if one.is_dense:
+            for axis in range(leading):
+                writer.add(f"for {indices[axis]} in range({self._extent(one, axis)}):")
+                writer.depth += 1
+            if leading == len(indices):  # a look before the lock: most have no update
+                writer.add(f"if {self._pending(one, indices)} != 0:")
+                writer.depth += 1
+            writer.add(f"{part} = {self._part(array, indices[:leading])}")
+        else:
+            marks, listed = (self._of(kind, one.buffered.name) for kind in LISTS)
+            k = self._names.fresh("k")
+            writer.add(f"for {k} in range(1, {listed}[0] + 1):")
+            writer.depth += 1
+            writer.add(f"{part} = {listed}[{k}]")
+            writer.add(f"{marks}[{part}] = 0")
+            rest = part
+            for axis in range(leading - 1, 0, -1):
+                writer.add(f"{indices[axis]} = {rest} % {array}.shape[{axis}]")
+                rest = f"{rest} // {array}.shape[{axis}]"
+            writer.add(f"{indices[0]} = {rest}")
+        with writer.block(f"if not lock({self._of('locks')}, {part}, control):"):
+            writer.add("return False")
+        inner = writer.depth
+        for axis in range(leading, len(indices)):
+            writer.add(f"for {indices[axis]} in range({self._extent(one, axis)}):")
+            writer.depth += 1
+        self._flush_element(writer, number, one, indices, part)
+        writer.depth = inner
+        writer.add(f"unlock({self._of('locks')}, {part})")
+        writer.depth = depth
+        if not one.is_dense:
+            writer.add(f"{self._of('listed', one.buffered.name)}[0] = 0")
+        elif one.buffered.snapshots:
+            writer.add(f"{self._of('marks', one.buffered.name)}[:] = 0")
+
+    def _flush_element(self, writer: Writer, number: int, one: RelaxedArray, indices: list[str], part: str) -> None:
+        buffered, at = one.buffered, ", ".join(f"uint64({index})" for index in indices)
+        update = self._names.fresh("update")
+        writer.add(f"{update} = {self._pending(one, indices)}")
+        kind = self._facts.array(buffered.array)
+        assert kind is not None
+        if np.dtype(kind.dtype).kind == "f":
+            with writer.block(f"if {update} != {update}:"):
+                place = self._part(self._names.user(buffered.array), indices)
+                writer.add(f"tell_not_a_number({number}, {place}, control)")
+                writer.add(f"unlock({self._of('locks')}, {part})")
+                writer.add("return False")
+        with writer.block(f"if {update} != 0:"):
+            writer.add(f"{self._pending(one, indices)} = 0")
+            writer.add(f"{self._of('notes')}[{APPLIED}] += 1")
+            targets = [f"{self._names.user(name)}[{at}]" for name in (buffered.array, *buffered.helpers)]
+            if buffered.apply is None:
+                writer.add(f"{targets[0]} += {update}")
+                return
+            snapshots = [f"{self._names.user(name)}[{at}]" for name in buffered.snapshots]
+            given = ", ".join([targets[0], update, *targets[1:], *snapshots])
+            changed = ", ".join(targets[: buffered.results])
+            writer.add(f"{changed} = {self._names.user(buffered.apply)}({given})")
+
+    def _pending(self, one: RelaxedArray, indices: list[str]) -> str:
+        return f"{self._names.user(one.buffered.name)}[{', '.join(f'uint64({index})' for index in indices)}]"
+
+    def _part(self, array: str, indices: list[str]) -> str:
+        place = indices[0]
+        for axis, index in enumerate(indices[1:], 1):
+            place = f"({place}) * {array}.shape[{axis}] + {index}"
+        return place
+
+    def _extent(self, one: RelaxedArray, axis: int) -> str:
+        """How many elements there are along an axis; rows may be padded."""
+        name = one.buffered.array
+        if axis and axis == self._rank(one) - 1 and self._facts.is_padded(name):
+            return str(self._facts.shapes[name][-1])
+        return f"{self._names.user(name)}.shape[{axis}]"
+
+    def _rank(self, one: RelaxedArray) -> int:
+        kind = self._facts.array(one.buffered.array)
+        assert kind is not None
+        return kind.ndim

@@ -1,0 +1,234 @@
+"""How far workers are with the updates that may be late, and who applies one (`orion.buffer`).
+
+Each worker has a clock, an element of `clocks` in a line of its own: round · 2⁴⁰ + the iterations of this round whose
+updates it has applied. Before it begins its iterations c … c + every - 1 it waits until all others' clocks are at
+c + every - max_delay or later. So when it reads in its k-th iteration, k < c + every, all updates of others up to their
+iteration k - max_delay have been applied (bounded staleness: Ho et al., NIPS 2013). A worker that has done all of its
+iterations has the clock of the next round.
+
+Where tiles wait for each other, a worker that waits for others would keep those waiting that run ahead of it, for ever.
+There a worker that is in no tile has the clock of the next round, too: all that it has done is applied. When it begins
+a tile its clock goes on from the latest of the others', whose iterations it has waited for: it shows its old one first,
+so that whoever looks after that waits, and then looks at the others' (the fence keeps this order).
+
+`notes` are each worker's own: see `orion.kernel.calling`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+from numba.core import types
+from numba.extending import intrinsic, register_jitable
+
+from orion.kernel.calling import (
+    BINS,
+    CLOCK_STRIDE,
+    COUNT,
+    FLUSHES,
+    GO,
+    HISTOGRAM,
+    LEFT,
+    LOCKS,
+    MOST_LATE,
+    NOT_A_NUMBER,
+    ROUND,
+    ROUND_BITS,
+    WAITS,
+    WORKER,
+)
+from orion.kernel.support.intrinsics import (
+    CLAIMED,
+    SPINS_BEFORE_YIELD,
+    compare_exchange,
+    give_way,
+    is_alarmed,
+    is_left,
+    is_to_leave,
+    load_acquire,
+    pause,
+    store_release,
+)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fence(typing: Any) -> Any:
+    """What was written before is seen by all before anything is read after it."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+# ------------------------------------------------------------ clocks
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def begin_tile(
+    clocks: Any, notes: Any, round: int, every: int, max_delay: int, rests: bool, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """Before the iterations of a tile; False where the loop is to be left."""
+    base, own = round << ROUND_BITS, notes[WORKER]
+    if notes[ROUND] != round:
+        notes[ROUND], notes[COUNT] = round, 0
+        if not rests:
+            store_release(clocks, own * CLOCK_STRIDE, base)
+    if rests:
+        store_release(clocks, own * CLOCK_STRIDE, base + notes[COUNT])
+        fence()
+        for other in range(len(clocks) // CLOCK_STRIDE):
+            found = load_acquire(clocks, other * CLOCK_STRIDE) - base
+            if other != own and notes[COUNT] < found < 1 << ROUND_BITS:
+                notes[COUNT] = found
+        store_release(clocks, own * CLOCK_STRIDE, base + notes[COUNT])
+        fence()
+    return bool(may_begin(clocks, notes, every, max_delay, control))
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def may_begin(clocks: Any, notes: Any, every: int, max_delay: int, control: Any) -> bool:  # pragma: no cover
+    """Wait until the next iterations may begin; False where the loop is to be left instead."""
+    base, own = notes[ROUND] << ROUND_BITS, notes[WORKER]
+    needed, least, spins = base + notes[COUNT] + every - max_delay, (1 << 62), 0
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        if other == own:
+            continue
+        found = load_acquire(clocks, other * CLOCK_STRIDE)
+        while found < needed:
+            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+                return False
+            spins += 1
+            if spins < SPINS_BEFORE_YIELD:
+                pause()
+            else:
+                give_way()
+            found = load_acquire(clocks, other * CLOCK_STRIDE)
+        least = min(least, found)
+    late = max(0, base + notes[COUNT] + every - least)
+    notes[WAITS] += spins > 0
+    notes[MOST_LATE] = max(notes[MOST_LATE], late)
+    notes[HISTOGRAM + late * BINS // (max_delay + 1)] += 1
+    return not is_left(control)
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def has_applied(clocks: Any, notes: Any, iterations: int) -> None:  # pragma: no cover - compiled
+    """Tell the others that the updates of so many more iterations have been applied."""
+    notes[COUNT] += iterations
+    notes[FLUSHES] += 1
+    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, (notes[ROUND] << ROUND_BITS) + notes[COUNT])
+    fence()
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def has_done_all(clocks: Any, notes: Any, round: int) -> None:  # pragma: no cover - compiled
+    """Tell the others that there are no updates that have not been applied, and none to come for now."""
+    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, (round + 1) << ROUND_BITS)
+
+
+# ------------------------------------------------------------ in a fixed order
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def left_of(notes: Any, round: int, every: int) -> int:  # pragma: no cover - compiled
+    """After how many iterations a worker that begins a tile applies its updates."""
+    if notes[ROUND] != round:
+        notes[ROUND], notes[COUNT], notes[LEFT] = round, 0, every
+    return int(notes[LEFT])
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def my_turn(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - compiled
+    """Wait until all others have come as far, and those before this worker have applied their updates; False where the
+    loop is to be left. A clock has two steps for each time that updates are applied: come so far, and applied."""
+    own = notes[WORKER]
+    notes[COUNT] += 1
+    come = (notes[ROUND] << ROUND_BITS) + 2 * notes[COUNT] - 1
+    store_release(clocks, own * CLOCK_STRIDE, come)
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        needed = come + 1 if other < own else come
+        if other != own and not _is_there(clocks, other, needed, control):
+            return False
+    return True
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def turn_is_over(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - compiled
+    """Tell the next worker, and wait until all have applied their updates; False where the loop is to be left."""
+    own = notes[WORKER]
+    applied = (notes[ROUND] << ROUND_BITS) + 2 * notes[COUNT]
+    notes[FLUSHES] += 1
+    store_release(clocks, own * CLOCK_STRIDE, applied)
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        if other != own and not _is_there(clocks, other, applied, control):
+            return False
+    return True
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def _is_there(clocks: Any, other: int, needed: int, control: Any) -> bool:  # pragma: no cover - compiled
+    spins = 0
+    while load_acquire(clocks, other * CLOCK_STRIDE) < needed:
+        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            return False
+        spins += 1
+        if spins < SPINS_BEFORE_YIELD:
+            pause()
+        else:
+            give_way()
+    return True
+
+
+# ------------------------------------------------------------ updates
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def lock(locks: Any, part: int, control: Any) -> bool:  # pragma: no cover - compiled
+    """Keep others from applying updates to a part of an array; False where the loop is to be left."""
+    place, spins = (part & (LOCKS - 1)) * CLOCK_STRIDE, 0
+    while not compare_exchange(locks, place, 0, 1):
+        if is_left(control):
+            return False
+        spins += 1
+        if spins < SPINS_BEFORE_YIELD:
+            pause()
+        else:
+            give_way()
+    return True
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def unlock(locks: Any, part: int) -> None:  # pragma: no cover - compiled
+    store_release(locks, (part & (LOCKS - 1)) * CLOCK_STRIDE, 0)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def note_part(marks: Any, part: int) -> bool:  # pragma: no cover - compiled
+    """Note that a part of an array is used; whether it was not before."""
+    if marks[part]:
+        return False
+    marks[part] = 1
+    return True
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def note_in_list(marks: Any, listed: Any, part: int) -> bool:  # pragma: no cover - compiled
+    """The same in a list too: `listed` has how many there are, and then these."""
+    if marks[part]:
+        return False
+    marks[part] = 1
+    listed[0] += 1
+    listed[listed[0]] = part
+    return True
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def tell_not_a_number(number: int, place: int, control: Any) -> None:  # pragma: no cover - compiled
+    """Note that an update is not a number: of which array, and where."""
+    if compare_exchange(control, 0, GO, CLAIMED):
+        control[1] = number
+        control[2] = place
+        store_release(control, 0, NOT_A_NUMBER)

@@ -1,0 +1,114 @@
+"""The kinds of calls of a decorated function, each with stages of its own (`orion.prepare`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+
+from numpy import ndarray
+
+from orion.arrays.buffer import Buffer
+from orion.arrays.compressed import is_matrix
+from orion.arrays.dense import DenseArray
+from orion.arrays.sparse import SparseArray
+from orion.errors import ArgumentError, describe
+from orion.frontend.buffers import NO_BUFFERS, BufferOf, SameCode
+from orion.frontend.locate import FileLines
+from orion.frontend.matrices import Matrix
+from orion.frontend.parse import maps_of, matrix_names
+from orion.ir.function import Rekeyed
+from orion.prepare import Preparation
+from orion.prepared_call import Options
+from orion.runtime.rekeyings import Rekeyings
+
+MOST = 64
+"""How many kinds of calls are kept."""
+
+
+class Preparations:
+    """The stages of one decorated function: those for calls that leave numbers to their defaults, and have sparse
+    matrices, maps of keys, or buffers among their arguments."""
+
+    def __init__(self, function: FunctionType, options: Options, lines: FileLines) -> None:
+        self._function, self._options, self._lines = function, options, lines
+        self.plain = Preparation(function, options, lines=lines)
+        self._others: dict[tuple[object, ...], Preparation] = {}
+        self._rekeyings = Rekeyings()
+
+    def __iter__(self) -> Iterator[Preparation]:
+        return iter((self.plain, *self._others.values()))
+
+    def of(self, numbers: tuple[tuple[str, Any], ...], arguments: dict[str, Any]) -> tuple[Preparation, dict[str, Any]]:
+        """The stages for calls that leave these numbers to their defaults, and have such arguments; the arguments with
+        the sparse arrays that have maps of keys as keys."""
+        matrices: tuple[tuple[str, Matrix], ...] = ()
+        if self._may_be_matrices:
+            given = [(name, arguments[name]) for name in self._may_be_matrices]
+            found = [(name, value) for name, value in given if type(value) is not ndarray and is_matrix(value)]
+            matrices = tuple((name, Matrix(not isinstance(one, SparseArray), one.ndim)) for name, one in found)
+        rekeyed = self._rekeyings.of(self._may_be_mapped, arguments) if self._may_be_mapped else None
+        buffers = NO_BUFFERS
+        if self._options.relax or Buffer in map(type, arguments.values()):
+            buffers = buffers_among(arguments, self._options.relax)
+        if not numbers and not matrices and rekeyed is None and not buffers:
+            return self.plain, arguments
+        key = numbers, matrices, rekeyed is not None, buffers
+        if key not in self._others:
+            if len(self._others) >= MOST:
+                self._others.clear()
+            self._others[key] = Preparation(
+                self._function, self._options, None, dict(numbers), dict(matrices),
+                with_maps=rekeyed is not None, lines=self._lines, buffers=buffers,
+            )  # fmt: skip
+        return self._others[key], arguments | (rekeyed or {})
+
+    @cached_property
+    def _may_be_mapped(self) -> tuple[Rekeyed, ...]:
+        """The sparse arrays of which maps of keys may be made keys: where any order of their elements will do."""
+        return () if self._options.ordered else maps_of(self._function, self._lines)
+
+    @cached_property
+    def _may_be_matrices(self) -> tuple[str, ...]:
+        """The arguments that may be sparse matrices, by what the function does with them."""
+        return tuple(sorted(matrix_names(self._function, self._lines)))
+
+
+def buffers_among(arguments: Mapping[str, Any], relaxed: tuple[str, ...]) -> tuple[BufferOf, ...]:
+    """The buffers among the arguments of a call, and the arguments that are `relaxed` themselves. ArgumentError where
+    one of these is no dense array, or an array has two buffers."""
+    name_of = {id(value): name for name, value in arguments.items()}
+    found = [_buffer_of(name, value, name_of) for name, value in arguments.items() if type(value) is Buffer]
+    found += [_relaxed_array(name, arguments) for name in relaxed]
+    taken: dict[int, str] = {}
+    for one in found:
+        given = arguments[one.name]
+        for array in (given.array, *given.helpers) if isinstance(given, Buffer) else (given,):
+            other = taken.setdefault(id(array), one.name)
+            if other != one.name:
+                what = f"`{other}` and `{one.name}` have an array or a helper in common"
+                raise ArgumentError(describe(what, hint="write all its updates to one buffer"))
+    return tuple(found)
+
+
+def _buffer_of(name: str, given: Buffer, name_of: Mapping[int, str]) -> BufferOf:
+    helpers = tuple(name_of.get(id(one)) for one in given.helpers)
+    apply = None if given.apply is None else SameCode(given.apply)
+    return BufferOf(
+        name, name_of.get(id(given.array)), helpers, given.snapshot, apply, given.max_delay, given.deterministic,
+        len(given.shape),
+    )  # fmt: skip
+
+
+def _relaxed_array(name: str, arguments: Mapping[str, Any]) -> BufferOf:
+    value = arguments.get(name)
+    if not isinstance(value, DenseArray) and type(value) is not ndarray:
+        what = f"`relax` names `{name}`, which is a {type(value).__name__}" if name in arguments else (
+            f"`relax` names `{name}`, which is no parameter"
+        )  # fmt: skip
+        raise ArgumentError(describe(what, hint="name parameters that are dense arrays"))
+    from orion.arrays.buffer import MAX_DELAY, buffer
+
+    buffer(value)  # refuses what it cannot be
+    return BufferOf(name, name, (), (), None, MAX_DELAY, False, value.ndim, is_array=True)

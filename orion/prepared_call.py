@@ -1,0 +1,123 @@
+"""A function ready to run on arguments of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.dense import DenseArray
+from orion.errors import OutOfBoundsError
+from orion.inspecting import Watched
+from orion.ir.function import Buffered, Function
+from orion.ir.types import Shapes
+from orion.passes.delinearize import as_rows
+from orion.plan.plan import Inspected
+from orion.planned import Plan
+from orion.source import Span
+
+if TYPE_CHECKING:
+    from orion.runtime.local_arrays import LocalArrays
+    from orion.runtime.prepared import PreparedProgram
+    from orion.runtime.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `parallel_for`."""
+
+    ordered: bool | None = None
+    require_parallel: bool = False
+    fastmath: bool = True
+    dynamic: bool = False
+    relax: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A function ready to run on arguments of one kind. `serial` are the places of loops of the source that are not
+    parallel, or that of the function where it is not parallel as a whole though they are. `rows` has the shapes of
+    flattened arrays as arrays of rows. `integers` are the arguments whose values it is for. `watched` are the loops
+    that run otherwise for other contents of arrays of subscripts."""
+
+    plan: Plan
+    program: PreparedProgram
+    written: frozenset[str]
+    serial: tuple[Span, ...]
+    rows: Shapes
+    local: LocalArrays
+    integers: tuple[str, ...]
+    watched: tuple[Watched, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it has sparse arrays, copies of arrays, or tiles that are lists of iterations."""
+        return bool(self.plan.arrays) or any(
+            loop.copies or isinstance(loop.tiles, Inspected) for loop in self.plan.function.loops
+        )
+
+    def why_serial(self, span: Span) -> str:
+        """What to say of one of the places in `serial`."""
+        from orion.inspect.text.where import why_not_shared_out
+
+        return why_not_shared_out(self.plan.function, span)
+
+    def dealt(self, session: Session) -> Prepared:
+        """The same, its tiles dealt out as they are now to the workers of a session."""
+        program = session.dealt(self.program)
+        if program is self.program:
+            return self
+        return replace(self, plan=self.plan.dealt_as(loop.plan.deal for loop in program.loops), program=program)
+
+    def given(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments as the loops take them: flattened arrays as arrays of rows."""
+        return in_rows(arguments, self.rows)
+
+    def run(self, arguments: Mapping[str, Any], session: Session, *noting: Any) -> Any:
+        """Run it in a session: arrays change in place, the function's result is returned. `noting` as `Session.run`."""
+        from orion.runtime.failures import with_place
+        from orion.runtime.returned import resolved
+
+        own, function = self.local.take() if self.local.specs else {}, self.program.program.function
+        try:
+            with as_before(arguments, function.buffered):
+                returned = session.run(self.program, {**self.given(arguments), **own}, *noting)
+            return resolved(returned, {**arguments, **own}, function)
+        except OutOfBoundsError as error:
+            raise with_place(error, arguments, function) from None
+        finally:
+            self.local.give_back(own)
+
+
+@contextmanager
+def as_before(arguments: Mapping[str, Any], buffered: Sequence[Buffered]) -> Iterator[None]:
+    """Where an error ends what is inside, the arrays with buffers, and their helpers, are as they were before."""
+    names = dict.fromkeys(name for one in buffered for name in one.changed)
+    kept = {name: memory_of(arguments[name]).copy() for name in names}
+    try:
+        yield
+    except Exception:
+        for name, before in kept.items():
+            memory_of(arguments[name])[...] = before
+        raise
+
+
+def memory_of(value: Any) -> NDArray[np.generic]:
+    """The memory of a dense array."""
+    return value.storage if isinstance(value, DenseArray) else value
+
+
+def rows_of(function: Function, shapes: Shapes) -> Shapes:
+    """The shapes of the flattened arrays of a function as arrays of rows."""
+    return {one.array: shapes[one.array] for one in function.rows}
+
+
+def in_rows(arguments: Mapping[str, Any], rows: Shapes) -> Mapping[str, Any]:
+    """Arguments with flattened arrays as arrays of rows of these shapes."""
+    return (
+        {**arguments, **{name: as_rows(arguments[name], shape) for name, shape in rows.items()}} if rows else arguments
+    )
