@@ -119,7 +119,6 @@ CODES = {
     "ORN109": Code("the analysis reached its cost limit", hint=Hint.LIMIT),
     "ORN110": Code("the loop can be left early", hint=Hint.EXIT, last=True),
     "ORN111": Code("a scalar needed after the loop is set by its last iteration", about_scalar=True),
-    "ORN112": Code("a loop repeats updates of a buffer"),
     "ORN120": Code("more workers would not make it faster", ReasonKind.SIZES),
     "ORN121": Code("there is less to share out than there are workers", ReasonKind.SIZES),
     "ORN122": Code(
@@ -142,6 +141,8 @@ CODES = {
     "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE),
     "ORN130": Code("loops that store values of a sparse array go through it in the same tiles"),
     "ORN131": Code("what a loop touches cannot be listed before it runs", ReasonKind.NOTE),
+    "ORN132": Code("a loop repeats updates of a buffer"),
+    "ORN133": Code("updates in a fixed order cannot be applied between tiles that wait for each other"),
 }
 
 

@@ -84,7 +84,7 @@ class Placed:
 
 def ran(function: Any, arguments: Sequence[Any], workers: int, seed: int = 0) -> Ran:
     """Run a function on so many workers, in the interpreter."""
-    preparation = orion.parallel_for(function)._preparation
+    preparation = orion.parallel_for(function)._preparations.plain
     names = function.__code__.co_varnames[: len(arguments)]
     given = dict(zip(names, arguments, strict=True))
     types, shapes = argument_types(given)

@@ -106,7 +106,7 @@ class Honest:
 
 def honest(nest: Nest, function: FunctionType) -> Honest:
     expected = plain_result(nest.function(), nest)
-    preparation = orion.parallel_for(function)._preparation
+    preparation = orion.parallel_for(function)._preparations.plain
     types, shapes = argument_types(nest.arguments())
     typed, shapes = preparation.typed_for(types, shapes, nest.arguments())
     plan = make_plan(typed, nest.arguments(), shapes, max(WORKERS), True)

@@ -25,7 +25,7 @@ def interpreted(function, workers, force=True):
     def run(given):
         with orion.session(workers=workers, force_parallel=force), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            prepared = orion.parallel_for(function)._preparation.prepare(given, workers, force)
+            prepared = orion.parallel_for(function)._preparations.plain.prepare(given, workers, force)
             prepared.plan.check()
         if is_in_vectors(prepared):
             with orion.session(workers=workers, force_parallel=force), warnings.catch_warnings():

@@ -253,7 +253,7 @@ def test_dependences_that_are_not_there_in_a_call_stand_in_nobodys_way():
 
 def test_a_property_of_an_array_is_a_condition_that_only_its_elements_show():
     types, shapes = argument_types({"a": np.zeros(40), "m": 20, "n": 20})
-    typed, shapes = orion.parallel_for(shift)._preparation.typed_for(types, shapes, {})
+    typed, shapes = orion.parallel_for(shift)._preparations.plain.typed_for(types, shapes, {})
     (condition,) = typed.variants[0].program.function.assumed
     permuted = OfArray(condition.index, "a", Property.DISTINCT)
 

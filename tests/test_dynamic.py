@@ -21,7 +21,9 @@ from tests.trials import TIMES
 
 def dynamic(function):
     """The same function, with dynamic loops."""
-    return orion.parallel_for(ordered=function._preparation._options.ordered, schedule="dynamic")(function.__wrapped__)
+    return orion.parallel_for(ordered=function._preparations.plain._options.ordered, schedule="dynamic")(
+        function.__wrapped__
+    )
 
 
 def outcome(function, arguments):
@@ -80,7 +82,7 @@ def test_any_worker_may_run_any_tile(name, expected):
     stolen = 0
     for seed in range(4 * TIMES):
         function, arguments = dynamic(cases()[name][0]), cases()[name][1]
-        prepared = function._preparation.prepare(arguments, 3, True)
+        prepared = function._preparations.plain.prepare(arguments, 3, True)
         turns = Stealing(Order(seed), None)
         codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
         result = run_with(turns, prepared.program, codes, {**arguments, **prepared.local.take()})
@@ -116,7 +118,7 @@ def test_random_nests_have_the_results_of_plain_python(tile_ns, monkeypatch):
 def test_a_worker_without_a_core_is_not_waited_for():
     """All tiles are run though only one worker ever takes any."""
     function, arguments = dynamic(cases()["wavefront"][0]), cases()["wavefront"][1]
-    prepared = function._preparation.prepare(arguments, 2, True)
+    prepared = function._preparations.plain.prepare(arguments, 2, True)
     (loop,) = prepared.program.loops
 
     class Alone(Turns):
@@ -138,7 +140,7 @@ def test_waits_of_a_static_schedule_are_not_enough_and_that_is_found(name, monke
     """Tiles of one block of the space dimension do not wait there for each other: one worker runs them."""
     monkeypatch.setattr("orion.schedule.build._in_turn", lambda *_: ())
     with pytest.raises(orion.PlanError, match="does not keep a dependence"):
-        dynamic(cases()[name][0])._preparation.prepare(cases()[name][1], 3, True)
+        dynamic(cases()[name][0])._preparations.plain.prepare(cases()[name][1], 3, True)
 
 
 def test_rounds_of_dynamic_loops_overlap_as_those_of_static_ones():
@@ -169,7 +171,7 @@ class Held(Turns):
 
 def test_a_worker_begins_the_next_round_while_another_is_in_a_tile_of_this_one(expected):
     function, arguments = dynamic(cases()["rotated"][0]), cases()["rotated"][1]
-    prepared = function._preparation.prepare(arguments, 3, True)
+    prepared = function._preparations.plain.prepare(arguments, 3, True)
     codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
     turns = Held(Order(1))
     result = run_with(turns, prepared.program, codes, arguments)
@@ -227,7 +229,7 @@ def test_tiles_are_given_with_those_of_earlier_steps():
     from orion.runtime.parts import tiles_to_take
 
     function, arguments = dynamic(cases()["rotated"][0]), cases()["rotated"][1]
-    prepared = function._preparation.prepare(arguments, 2, True)
+    prepared = function._preparations.plain.prepare(arguments, 2, True)
     (loop,) = prepared.program.loops
     schedule = loop.schedule
     for own in schedule.order:

@@ -189,7 +189,7 @@ def test_a_change_of_one_element_is_noticed():
         """Whether the call, which is made here, is run by a plan with independent iterations."""
         mine[0][:] = 0.0
         decorated(*mine)
-        return decorated._preparation._last.prepared.plan.strategy == "independent"
+        return decorated._preparations.plain._last.prepared.plan.strategy == "independent"
 
     with orion.session(workers=2, force_parallel=True):
         for _ in range(1000):

@@ -306,7 +306,7 @@ def far(W, idx, y):
 def runs_inspected(decorated, *arguments):
     """Whether the call, which is made here, runs in tiles that an inspection has found."""
     decorated(*arguments)
-    prepared = decorated._preparation._last.prepared
+    prepared = decorated._preparations.plain._last.prepared
     return any(isinstance(loop.tiles, Inspected) for loop in prepared.plan.loops)
 
 
@@ -329,7 +329,7 @@ def test_a_few_short_calls_do_not_inspect(monkeypatch):
     decorated = orion.parallel_for(far)
     W, idx, y = big()
     with orion.session(workers=2):
-        (watched,) = decorated._preparation.prepare({"W": W, "idx": idx, "y": y}, 2, False).watched
+        (watched,) = decorated._preparations.plain.prepare({"W": W, "idx": idx, "y": y}, 2, False).watched
         assert watched.call_ns > 1e6
         monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 3.5 * watched.call_ns)
         assert [runs_inspected(decorated, W, idx, y) for _ in range(5)] == [False, False, False, True, True]
@@ -352,7 +352,9 @@ def test_rounds_count_as_runs(monkeypatch):
     W, idx, y = big()
     with orion.session(workers=2):
         decorated(W, idx, y, 1)
-        few, many = (decorated._preparation.prepare({"W": W, "idx": idx, "y": y, "k": k}, 2, False) for k in (2, 40))
+        few, many = (
+            decorated._preparations.plain.prepare({"W": W, "idx": idx, "y": y, "k": k}, 2, False) for k in (2, 40)
+        )
         assert many.watched[0].call_ns == 20 * few.watched[0].call_ns
         assert many.watched[0].rounds == 40
         monkeypatch.setattr("orion.inspecting.LOOK_AFTER_NS", 25 * few.watched[0].call_ns)  # 43 rounds were by now
@@ -390,7 +392,7 @@ def test_nobody_looks_at_contents_that_are_new_in_each_call():
     decorated, rng = orion.parallel_for(far), np.random.default_rng(2)
     W, idx, y = big()
     looked = []
-    inspections = decorated._preparation._inspections
+    inspections = decorated._preparations.plain._inspections
     with orion.session(workers=2):
         for _ in range(12):
             idx[:] = rng.permutation(idx)

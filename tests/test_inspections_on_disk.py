@@ -51,7 +51,7 @@ def called(arguments, text=HOP, workers=2, force_parallel=True):
     defined(text)(*theirs)
     with orion.session(workers=workers, force_parallel=force_parallel):
         decorated(*mine)
-        (loop,) = decorated._preparation._last.prepared.plan.function.loops
+        (loop,) = decorated._preparations.plain._last.prepared.plan.function.loops
         decorated.plan(*[one.copy() for one in arguments], inspect=True).check()
     np.testing.assert_array_equal(mine[0], theirs[0])
     return loop.tiles

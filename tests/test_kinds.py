@@ -85,7 +85,7 @@ def test_a_window_that_was_faster_on_a_slow_kind_costs_what_it_computes():
 def prepared_for(function, arguments, ordered=None):
     with orion.session(workers=3, force_parallel=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return orion.parallel_for(ordered=ordered)(function)._preparation.prepare(arguments, 3, True)
+        return orion.parallel_for(ordered=ordered)(function)._preparations.plain.prepare(arguments, 3, True)
 
 
 def traced(prepared, arguments) -> Counter:

@@ -104,7 +104,7 @@ def test_arrays_that_are_not_returned_serve_the_next_call_of_these_sizes():
     kept = []
     for shape in ((5, 6), (5, 6), (7, 6)):
         ours(np.ones(shape), 1)
-        (local,) = [one.local for one in ours._preparation._prepared.values() if one.local._free]
+        (local,) = [one.local for one in ours._preparations.plain._prepared.values() if one.local._free]
         kept.append(local._free[0]["B"].storage)
     assert kept[0] is kept[1]
     assert kept[2].shape == (7, 6)
@@ -310,7 +310,7 @@ def test_calls_in_which_they_are_the_same_are_analysed_afterwards(monkeypatch):
     assert len(made) == 1  # it is compiled once, for the calls in which they differ
     with pytest.raises(ValueError, match=r"sizes for np\.dot"):
         looped(rng.random(9), rng.random((9, 4)), 2)
-    assert looped._preparation._last is not None
+    assert looped._preparations.plain._last is not None
 
 
 def by_integers(n, m, steps):

@@ -178,7 +178,7 @@ def checked(function, workers, *arguments):
     want = [np.copy(one) if isinstance(one, np.ndarray) else one for one in arguments]
     returned = function(*want)
     parallel = orion.parallel_for(function)
-    prepared = parallel._preparation.prepare(dict(zip(names, arguments, strict=True)), workers, True)
+    prepared = parallel._preparations.plain.prepare(dict(zip(names, arguments, strict=True)), workers, True)
     codes = [kernel_code(part.kernel.text) for part in prepared.program.loops]
     for seed in range(3):
         got = [np.copy(one) if isinstance(one, np.ndarray) else one for one in arguments]

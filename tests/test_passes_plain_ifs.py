@@ -133,7 +133,7 @@ def test_results_bit_for_bit(name):
     function = defined("def f(x, n):\n" + textwrap.indent(body, "    "))
     parallel = orion.parallel_for(function)
     for x in inputs():
-        prepared = parallel._preparation.prepare({"x": x, "n": x.size}, 3, True)
+        prepared = parallel._preparations.plain.prepare({"x": x, "n": x.size}, 3, True)
         assert all(loop.is_parallel for loop in prepared.plan.loops) == (name in APART)
         codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
         found = run_interpreted(prepared.program, codes, {"x": x, "n": x.size}, Order(1))

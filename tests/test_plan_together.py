@@ -130,7 +130,7 @@ def members(loop):
 def planned(body, *, caches=None, force=False, **sizes):
     """The plan of a body for arrays of some size, and caches of another."""
     f, found = orion.parallel_for(function(body)), arguments(**sizes)
-    typed = f._preparation.typed(f.plan(**found).function.types and dict(f.plan(**found).function.types))
+    typed = f._preparations.plain.typed(f.plan(**found).function.types and dict(f.plan(**found).function.types))
     shapes = {name: value.shape for name, value in found.items() if isinstance(value, np.ndarray)}
     integers = {name: found[name] for name in typed.parameters}
     used = caches or Caches()
@@ -139,7 +139,7 @@ def planned(body, *, caches=None, force=False, **sizes):
 
 def interpreted(f, mine, workers):
     """Prepare a run on some workers, prove its plan, and run its kernels in the interpreter."""
-    prepared = orion.parallel_for(f)._preparation.prepare(mine, workers, True)
+    prepared = orion.parallel_for(f)._preparations.plain.prepare(mine, workers, True)
     prepared.plan.check(workers)
     codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
     return prepared.plan, run_interpreted(prepared.program, codes, {**mine, **prepared.local.take()}, Order(workers))
@@ -178,7 +178,7 @@ def test_sums_have_the_same_bits_as_one_loop_after_the_other():
     f, bits = function(one("b[i] = a[i] - 0.3", "s += a[i] * b[i]")), set()
     for second, workers in ((100, 1), (10**9, 1), (3000, 1), (3000, 2), (10**9, 4), (3000, 4)):
         compiled, mine = orion.parallel_for(f), arguments(1000)
-        compiled._preparation = Preparation(f, Options(), Caches(second))
+        compiled._preparations.plain = Preparation(f, Options(), Caches(second))
         assert groups(compiled.plan(**mine).function) == ([(2, "i")] if second == 3000 else [])
         with orion.session(workers=workers):
             bits.add(compiled(**mine).hex())
@@ -248,7 +248,7 @@ def test_each_group_of_neighbours_is_decided_on_by_itself():
         plan = planned(body, caches=Caches(second))
         assert [members(loop) for loop in plan.loops] == found
         compiled, mine = orion.parallel_for(f), arguments()
-        compiled._preparation = Preparation(f, Options(), Caches(second))
+        compiled._preparations.plain = Preparation(f, Options(), Caches(second))
         assert len(compiled.plan(**mine).loops) == 4
         with orion.session(workers=2):
             compiled(**mine)

@@ -149,7 +149,7 @@ def test_ray_equals_one_worker_bit_for_bit():
 
 def run_in_order(function, arguments, order):
     """Run the function's kernel directly, on one tile that holds all elements in the given order."""
-    prepared = function._preparation.prepare(arguments, 1, False)
+    prepared = function._preparations.plain.prepare(arguments, 1, False)
     (loop,) = prepared.program.loops
     array = arguments[loop.sparse]
     values = array.values if isinstance(array.values, tuple) else (array.values,)

@@ -132,7 +132,7 @@ def test_a_source_read_again_by_another_thread_meanwhile(monkeypatch):
         for i in range(a.shape[0]):
             a[i] = FACTOR
 
-    preparation = f._preparation
+    preparation = f._preparations.plain
     prepared, first, a = preparation._found, FACTOR, np.zeros(4)
 
     def found_while_another_thread_calls(*arguments):

@@ -70,7 +70,7 @@ def test_the_bits_do_not_depend_on_the_caches(dtype):
     found, sources = [], set()
     for caches in (Caches(2**12), Caches(2**15), USUAL):
         compiled = orion.parallel_for(product)
-        compiled._preparation = Preparation(product, Options(), caches)
+        compiled._preparations.plain = Preparation(product, Options(), caches)
         arguments = matrices(dtype)
         with orion.session(workers=2, force_parallel=True):
             compiled(**arguments)

@@ -22,7 +22,9 @@ SPEEDS = {2: (0.3, 1.0), 3: (1.0, 0.4, 0.7)}
 
 
 def dynamic(function):
-    return orion.parallel_for(ordered=function._preparation._options.ordered, schedule="dynamic")(function.__wrapped__)
+    return orion.parallel_for(ordered=function._preparations.plain._options.ordered, schedule="dynamic")(
+        function.__wrapped__
+    )
 
 
 def simulated_cases():
@@ -36,7 +38,7 @@ SIMULATED = simulated_cases()
 
 def dealt(function, arguments, speeds):
     """What a call would run that is dealt out by such speeds, and its plan."""
-    found = dynamic(function)._preparation.prepare(arguments, len(speeds), True)
+    found = dynamic(function)._preparations.plain.prepare(arguments, len(speeds), True)
     program = found.program.dealt_by(speeds, 4)
     return found, program, found.plan.dealt_as(loop.plan.deal for loop in program.loops)
 
@@ -82,7 +84,7 @@ def test_a_node_that_has_a_part_is_sent_the_rest():
     """From equal shares to others: what moves is what changes hands, and back again."""
     function, arguments = cases()["rotated"]
     function = dynamic(function)
-    found = function._preparation.prepare(arguments, 2, True)
+    found = function._preparations.plain.prepare(arguments, 2, True)
     codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
     moved, earlier = [], Earlier()
     other = found.program.dealt_by((0.3, 1.0), 3)
@@ -112,7 +114,7 @@ def test_times_of_tiles_are_without_waiting(name, monkeypatch):
     monkeypatch.setattr(NodeWorker, "_walk_some", walk_some)
     for make in (dynamic, lambda function: function):
         function, arguments = cases()[name]
-        found = make(function)._preparation.prepare(arguments, 3, True)
+        found = make(function)._preparations.plain.prepare(arguments, 3, True)
         codes = [kernel_code(loop.kernel.text) for loop in found.program.loops]
         run_on_nodes(found.program, codes, {**arguments, **found.local.take()}, Order(2), "abb", "a")
     assert late[True] == 0
@@ -134,7 +136,7 @@ def test_plans_say_that_shares_are_unequal():
 
 def test_static_loops_stay_as_they_are():
     function, arguments = cases()["rotated"]
-    program = function._preparation.prepare(arguments, 2, True).program
+    program = function._preparations.plain.prepare(arguments, 2, True).program
     assert program.dealt_by((0.3, 1.0), 4).loops == program.loops
 
 

@@ -39,7 +39,7 @@ def expected():
 
 
 def prepared(function, arguments, workers):
-    return function._preparation.prepare(arguments, workers, True)
+    return function._preparations.plain.prepare(arguments, workers, True)
 
 
 def dense_of(arguments):

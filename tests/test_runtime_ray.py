@@ -42,7 +42,7 @@ def test_actors_give_the_serial_result(name, four_actors, expected):
 def test_any_number_of_workers_gives_the_serial_result(workers, four_actors, expected):
     """Schedules for fewer workers than there are actors; the others have nothing to do."""
     function, arguments = cases()["two loops"]
-    prepared = function._preparation.prepare(arguments, workers, True)
+    prepared = function._preparations.plain.prepare(arguments, workers, True)
     assert prepared.program.workers == workers
     result = prepared.run(arguments, four_actors)
     assert_same((result, {"W": arguments["W"], "H": arguments["H"]}), expected["two loops"])
@@ -53,7 +53,7 @@ def on_two(four_actors):
     """Runs a function on two of the actors."""
 
     def run(function, arguments):
-        function._preparation.prepare(arguments, 2, True).run(arguments, four_actors)
+        function._preparations.plain.prepare(arguments, 2, True).run(arguments, four_actors)
 
     return run
 

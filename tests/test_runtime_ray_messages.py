@@ -283,7 +283,7 @@ class FakeGroup:
 
 
 def prepared_program(function, arguments, workers=2):
-    return function._preparation.prepare(arguments, workers, True).program
+    return function._preparations.plain.prepare(arguments, workers, True).program
 
 
 class Remote:
@@ -369,7 +369,7 @@ def test_what_is_told_of_programs_does_not_grow(team):
     for _ in range(3):
         function, arguments = cases()["rotated"]
         team.run(prepared_program(function, arguments), arguments)
-        function._preparation._prepared.clear()
+        function._preparations.plain._prepared.clear()
     assert [len(orders[0].ended) for orders in team.group.orders] == [0, 1, 1]
     assert not any(news.programs for news in team._news)
 

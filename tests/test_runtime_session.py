@@ -267,7 +267,7 @@ def test_shutdown_can_be_called_at_any_time_and_loops_still_run():
 
 def test_a_session_with_fewer_workers_than_a_schedule_refuses_it():
     arguments = cases()["rotated"][1]
-    prepared = mix._preparation.prepare(arguments, 4, True)
+    prepared = mix._preparations.plain.prepare(arguments, 4, True)
     with orion.session("threads", 2) as session, pytest.raises(PlanError, match="4 workers, the session has 2"):
         prepared.run(arguments, session)
     with orion.session("serial") as session:

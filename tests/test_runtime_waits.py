@@ -78,7 +78,7 @@ def inputs():
 
 def prepared(function, workers) -> PreparedProgram:
     arguments = dict(zip(("a", "b"), inputs(), strict=True))
-    return orion.parallel_for(function)._preparation.prepare(arguments, workers, True).program
+    return orion.parallel_for(function)._preparations.plain.prepare(arguments, workers, True).program
 
 
 def run(program, order):

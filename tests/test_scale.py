@@ -88,13 +88,13 @@ def test_a_call_that_was_planned_for_more_workers_is_planned_anew(backend, monke
     expected, mine = small(), small()
     with orion.session("threads", 1):
         sgd(*expected)
-    prepare, more = sgd._preparation.prepare, [2]
+    prepare, more = sgd._preparations.plain.prepare, [2]
 
     def prepared_before(arguments, workers, force_parallel):
         return prepare(arguments, more.pop() if more else workers, force_parallel)
 
     with orion.session(backend, 1, force_parallel=True):
-        monkeypatch.setattr(sgd._preparation, "prepare", prepared_before)
+        monkeypatch.setattr(sgd._preparations.plain, "prepare", prepared_before)
         sgd(*mine)
     assert not more
     assert np.asarray(mine[1]).tobytes() == np.asarray(expected[1]).tobytes()

@@ -115,7 +115,7 @@ def test_one_that_does_nothing_is_warned_of_with_its_place(two_actors, expected,
 
 def test_where_a_worker_is():
     arguments = given(3)
-    prepared = mix._preparation.prepare(arguments, 2, True).program
+    prepared = mix._preparations.plain.prepare(arguments, 2, True).program
     memory, (loop,) = allocate_run_memory(prepared), prepared.loops
     assert place_of(prepared, memory, 0) == "no tile of `mix` is done"
     where = f"the loop over i, j in line {loop.plan.nest.span.line} of `mix`"

@@ -108,7 +108,7 @@ def test_a_fault_of_orion_keeps_its_traceback(monkeypatch):
     def broken(*arguments):
         raise KeyError("a fault")
 
-    monkeypatch.setattr(fill._preparation, "prepare", broken)
+    monkeypatch.setattr(fill._preparations.plain, "prepare", broken)
     with pytest.raises(KeyError) as caught:
         fill(np.zeros(3))
     assert [entry.name for entry in caught.traceback][-2:] == ["__call__", "broken"]

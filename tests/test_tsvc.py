@@ -292,7 +292,7 @@ def test_is_right_on_ray():
 
 def interpreted(looped, given, workers):
     named = dict(zip(inspect.signature(looped).parameters, given, strict=True))
-    prepared = looped._preparation.prepare(named, workers, True)
+    prepared = looped._preparations.plain.prepare(named, workers, True)
     prepared.plan.check()
     if is_in_vectors(prepared):
         return looped(*given)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from orion.analysis.one_loop import AnalysedLoop, AsWritten
 from orion.analysis.rules import legal_candidates
 from orion.analysis.strategies.tiling import Question, difference_sets
@@ -18,6 +20,7 @@ from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Types
+from orion.reasons import Reason
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name
 
@@ -29,6 +32,13 @@ def analyse_nest(
     nest = program.nests[number]
     analysis = analyse_loop(program, number, types, study, model, maps)
     candidates = candidates_of(nest, analysis, maps)
+    in_turn = next((one for one in nest.buffered if one.deterministic), None)
+    if in_turn is not None and any(one.time for one in candidates):
+        message = (
+            f"updates of `{in_turn.array}` are to be applied in a fixed order, and tiles would wait for each other"
+        )
+        why = Reason.of("ORN133", message, in_turn.span)
+        candidates, analysis = [], replace(analysis, reasons=(*analysis.reasons, why))
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model) and not nest.buffered
     inspector, why_none = (None, ()) if candidates else inspectable(nest, types, analysis)

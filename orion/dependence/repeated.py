@@ -39,7 +39,7 @@ def repeated_reasons(nest: LoopNest) -> Iterator[Reason]:
     if len(found) == len(nest.loops):
         for dim, span in found.items():
             message = f"each `{nest.dims[dim]}` repeats the same updates of a buffer, which its rounds must not mix"
-            yield Reason.of("ORN112", message, span)
+            yield Reason.of("ORN132", message, span)
 
 
 def _updates(loop: For) -> Iterator[Update]:

@@ -63,6 +63,9 @@ def parse_with_outside(
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
+    if function.__code__.co_name == "<lambda>":  # as a helper it will do
+        what, hint = "a lambda is not a function written with `def`", "write `def name(arguments): …`"
+        raise UnsupportedLoopError(describe(what, hint=hint))
     family = _Family(matrices, with_maps, lines, buffers)
     parsed = family.parse(function, function.__name__)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)

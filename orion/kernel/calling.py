@@ -85,6 +85,9 @@ NOTES_SIZE = HISTOGRAM + BINS
 ROUND_BITS = 40
 """A clock has the iterations of a round in so many bits."""
 
+PAST_ALL = 1 << 62
+"""The clock of a worker for whom nobody waits."""
+
 LOCKS = 1024
 """How many locks there are for the elements that updates are applied to."""
 

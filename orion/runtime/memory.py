@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,9 +29,6 @@ Allocate = Callable[[tuple[int, ...], np.dtype], NDArray[Any]]
 """Makes a zeroed C-contiguous array of a shape and dtype that starts on a 64-byte boundary."""
 
 INT64 = np.dtype(np.int64)
-
-PAST_ALL = int(np.iinfo(np.int64).max)
-"""The clock of a worker for whom nobody waits."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +60,10 @@ class RunMemory:
         self.control[:] = GO
         self.meeting[:] = 0
         self.locks[:] = 0
+        for clocks in self.clocks:
+            clocks[:] = 0
         if self.done:
             self.done[-1][:] = 0
-
-    def reset_clocks(self, loops: Sequence[PreparedLoop]) -> None:
-        """Have all workers of loops with buffers at their first iterations; those without tiles, and where nobody waits
-        for who is in no tile, past all."""
-        for clocks, loop in zip(self.clocks, loops, strict=True):
-            clocks[:] = 0
-            for worker in range(clocks.size // CLOCK_STRIDE):
-                has_tiles = worker < loop.schedule.workers and loop.schedule.order[worker].size
-                if loop.plan.time or loop.plan.takes_tiles or not has_tiles:
-                    clocks[worker * CLOCK_STRIDE] = PAST_ALL
 
     def all_notes(self) -> tuple[Ints, ...]:
         """The notes of all workers, by loops, as they are now."""

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import ROUND, WORKER, Argument
-from orion.runtime.memory import RunMemory
+from orion.kernel.calling import CLOCK_STRIDE, PAST_ALL, ROUND, WORKER, Argument
 from orion.runtime.prepared import PreparedLoop
+from orion.schedule.schedule import Ints
 
 OWN = ("own", "listed", "marks")
 
 
 class OwnArrays:
-    """Those of one worker in loop `number`. They are made when a run begins that needs other ones than that before, and
-    are zero at the beginning of each."""
+    """Those of one worker in a loop, beside the clocks, locks and notes that it `shared` with others; `orders` are the
+    tiles of all workers. They are made when a run begins that needs other ones than that before, and are zero at the
+    beginning of each."""
 
-    def __init__(self, loop: PreparedLoop, number: int, worker: int, memory: RunMemory) -> None:
+    def __init__(
+        self, loop: PreparedLoop, worker: int, shared: tuple[Ints, Ints, Ints], orders: Sequence[Ints]
+    ) -> None:
         arguments = [*enumerate(loop.kernel.arguments)]
         places = {one.name: at for at, one in arguments if one.kind == "array"}
         array_of = {name: one.array for one in loop.plan.nest.function.buffered for name in (one.name, *one.snapshots)}
@@ -27,9 +31,12 @@ class OwnArrays:
         self._made: dict[int, NDArray[Any]] = {}
         self._given: dict[int, NDArray[Any]] = {}
         if loop.plan.relaxed:
-            self._notes = memory.notes[number][worker]
-            shared = {"clocks": memory.clocks[number], "locks": memory.locks, "notes": self._notes}
-            self._given = {at: shared[one.kind] for at, one in arguments if one.kind in shared}
+            self._clocks, locks, notes = shared
+            self._notes = notes[worker]
+            named = {"clocks": self._clocks, "locks": locks, "notes": self._notes}
+            self._given = {at: named[one.kind] for at, one in arguments if one.kind in named}
+            idle = (k for k in range(self._clocks.size // CLOCK_STRIDE) if k >= len(orders) or not len(orders[k]))
+            self._idle = [k * CLOCK_STRIDE for k in idle]
         self._worker = worker
 
     def among(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -41,6 +48,7 @@ class OwnArrays:
             found[at] = self._zeroed(at, one, found[like])
         for at, array in self._given.items():
             found[at] = array
+        self._clocks[self._idle] = PAST_ALL  # whoever comes first says so
         self._notes[:] = 0
         self._notes[WORKER], self._notes[ROUND] = self._worker, -1
         return tuple(found)

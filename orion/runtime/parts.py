@@ -136,8 +136,11 @@ def loop_parts(
     walks: Sequence[Walk],
     tiles: Sequence[Ints],
     worker: int,
+    orders: Sequence[Sequence[Ints]] | None = None,
 ) -> tuple[LoopPart, ...]:
-    """The parts of worker number `worker`, which runs `tiles[k]` of loop k, in that order."""
+    """The parts of worker number `worker`, which runs `tiles[k]` of loop k, in that order. `orders[k]` are the tiles of
+    all workers, if not those of the schedule."""
+    orders = [loop.schedule.order for loop in prepared.loops] if orders is None else orders
     return tuple(
         _part(
             number,
@@ -146,7 +149,7 @@ def loop_parts(
             walks[number],
             tiles[number],
             loop.has_tiles_everywhere(prepared.workers),
-            worker,
+            OwnArrays(loop, worker, (memory.clocks[number], memory.locks, memory.notes[number]), orders[number]),
         )
         for number, loop in enumerate(prepared.loops)
     )
@@ -170,7 +173,7 @@ def _part(
     walk: Walk,
     tiles: Ints,
     is_everywhere: bool,
-    worker: int,
+    own: OwnArrays,
 ) -> LoopPart:
     schedule, inputs = loop.schedule, loop.inputs
     arguments = list(enumerate(loop.kernel.arguments))
@@ -196,7 +199,7 @@ def _part(
             for copies, pair in zip(loop.plan.copies, memory.copies[number], strict=True)
         ),
         ranks=None if loop.plan.ordered or not choices else tile_ranks(schedule),
-        own=OwnArrays(loop, number, worker, memory),
+        own=own,
     )
 
 

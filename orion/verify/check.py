@@ -10,6 +10,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
     arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
     arrays live where iterations touch them                              `placed`
     iterations after the end of a loop may run                           `early_exits`
+    updates of buffers are all applied, and in time                      `relaxed`
     subscripts that kernels do not look at lie inside of their arrays    `inside`
     neighbours may be run as one                                         `fused`
     the sizes and integers of the call are such as the plan assumes      here
@@ -87,6 +88,7 @@ from orion.verify.nests import is_outline, prove_ended, prove_nest
 from orion.verify.placed import prove_placed, prove_written
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
+from orion.verify.relaxed import prove_relaxed
 from orion.verify.scalars import prove_scalars
 from orion.verify.statements import Source, live_after
 from orion.verify.sums import prove_own_copies, prove_shape, prove_sums
@@ -323,6 +325,7 @@ class _Checker:
         self.unproved += prove_placed(found, loop.placements, self.context)
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
         several |= self.plan.program.function.relaxed  # what the user lets be late
+        prove_relaxed(loop.nest, loop.relaxed, waits=bool(loop.time) or loop.takes_tiles)
         if isinstance(loop.tiles, Inspected):
             prove_inspector(loop.nest, loop.tiles.inspectable, self.plan.program.function)
             several |= set(loop.tiles.inspectable.arrays)  # their accesses are listed

@@ -163,7 +163,7 @@ class Calls:
             warnings.simplefilter("ignore")
             for (module, name), value in self.small.items():
                 patches.enter_context(patch.object(module, name, value))
-            prepared = decorated._preparation.prepare(given, len(self.nodes), True)
+            prepared = decorated._preparations.plain.prepare(given, len(self.nodes), True)
         if is_in_vectors(prepared):
             self.tally["in vectors"] += 1
             return

@@ -183,7 +183,7 @@ def is_in_vectors(prepared: Prepared) -> bool:
 def prepare(decorated: ParallelFunction, nest: Nest, workers: int, *, force: bool, leaves: bool = False) -> Prepared:
     """Everything up to generated kernels. Where the nest `leaves` its arrays, that may be known before."""
     try:
-        return decorated._preparation.prepare(nest.arguments(), workers, force)
+        return decorated._preparations.plain.prepare(nest.arguments(), workers, force)
     except Exception as error:
         if leaves and isinstance(error, OutOfBoundsError):
             raise

@@ -164,7 +164,8 @@ def run_on_nodes(
     def body(number: int) -> None:
         node = nodes[number]
         place = places[node]
-        parts = loop_parts(prepared, place.memory, walks, [loop.order[number] for loop in exchange.loops], number)
+        orders = [loop.order for loop in exchange.loops]
+        parts = loop_parts(prepared, place.memory, walks, [order[number] for order in orders], number, orders)
         arrays = GivenArrays(place.arguments)
         sent: Counter[str] = Counter()
 

@@ -45,7 +45,7 @@ ABSENT = -2
 def verdicts_for_any(decorated: ParallelFunction[..., Any], arguments: Mapping[str, Any]) -> tuple[Verdict, ...]:
     """The verdicts on the `for`s of a function for any sizes and integers: those of a plan are for its call."""
     types, _ = argument_types(arguments)
-    return decorated._preparation.typed(types).variants[-1].verdicts
+    return decorated._preparations.plain.typed(types).variants[-1].verdicts
 
 
 def check_at_call(verdicts: Sequence[Verdict], nest: Nest) -> None:

@@ -90,7 +90,8 @@ class Flushes:
                 self._apply_in_turn(writer)
             else:
                 self._apply(writer, str(relaxed.every))
-                wait = f"may_begin({self._of('clocks')}, {self._of('notes')}, {relaxed.every}, {relaxed.max_delay}"
+                bounds = f"{relaxed.every}, {relaxed.max_delay}, {self._facts.rests}"
+                wait = f"may_begin({self._of('clocks')}, {self._of('notes')}, {bounds}"
                 with writer.block(f"if not {wait}, control):"):
                     writer.add(self._leave)
             writer.add(f"{self._left} = {relaxed.every}")

@@ -51,7 +51,7 @@ MODULES = (
 
 LOCALS = (
     "np", "math", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags",
-    "done", "control", "first", "last",
+    "done", "control", "first", "last", "own", "other", "patience",
 )  # fmt: skip
 RESERVED = frozenset(LOCALS).union(*(names for _, names in MODULES))
 

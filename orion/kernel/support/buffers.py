@@ -1,15 +1,16 @@
 """How far workers are with the updates that may be late, and who applies one (`orion.buffer`).
 
-Each worker has a clock, an element of `clocks` in a line of its own: round · 2⁴⁰ + the iterations of this round whose
-updates it has applied. Before it begins its iterations c … c + every - 1 it waits until all others' clocks are at
-c + every - max_delay or later. So when it reads in its k-th iteration, k < c + every, all updates of others up to their
-iteration k - max_delay have been applied (bounded staleness: Ho et al., NIPS 2013). A worker that has done all of its
-iterations has the clock of the next round.
+Each worker has a clock, an element of `clocks` in a line of its own: 0 before it begins, then round · 2⁴⁰ + 1 + the
+iterations of this round whose updates it has applied. Before it begins its iterations c … c + every - 1 it waits until
+all others have applied those of their first c + every - max_delay. So when it reads in its k-th iteration,
+k < c + every, all updates of others up to their iteration k - max_delay have been applied (bounded staleness: Ho et
+al., NIPS 2013). A worker that has done all of its iterations has (round + 1) · 2⁴⁰, and one that has none PAST_ALL.
 
 Where tiles wait for each other, a worker that waits for others would keep those waiting that run ahead of it, for ever.
-There a worker that is in no tile has the clock of the next round, too: all that it has done is applied. When it begins
-a tile its clock goes on from the latest of the others', whose iterations it has waited for: it shows its old one first,
-so that whoever looks after that waits, and then looks at the others' (the fence keeps this order).
+There a worker that is in no tile has the clock of the next round, too, and nobody waits for one that has not begun: all
+that it has done is applied. When it begins a tile its clock goes on from the latest of the others', whose iterations it
+has waited for: it shows its old one first, so that whoever looks after that waits, and then looks at the others' (the
+fence keeps this order).
 
 `notes` are each worker's own: see `orion.kernel.calling`.
 """
@@ -33,6 +34,7 @@ from orion.kernel.calling import (
     LOCKS,
     MOST_LATE,
     NOT_A_NUMBER,
+    PAST_ALL,
     ROUND,
     ROUND_BITS,
     WAITS,
@@ -71,7 +73,7 @@ def begin_tile(
     clocks: Any, notes: Any, round: int, every: int, max_delay: int, rests: bool, control: Any
 ) -> bool:  # pragma: no cover - compiled
     """Before the iterations of a tile; False where the loop is to be left."""
-    base, own = round << ROUND_BITS, notes[WORKER]
+    base, own = (round << ROUND_BITS) + 1, notes[WORKER]
     if notes[ROUND] != round:
         notes[ROUND], notes[COUNT] = round, 0
         if not rests:
@@ -81,23 +83,25 @@ def begin_tile(
         fence()
         for other in range(len(clocks) // CLOCK_STRIDE):
             found = load_acquire(clocks, other * CLOCK_STRIDE) - base
-            if other != own and notes[COUNT] < found < 1 << ROUND_BITS:
+            if other != own and notes[COUNT] < found < (1 << ROUND_BITS) - 1:
                 notes[COUNT] = found
         store_release(clocks, own * CLOCK_STRIDE, base + notes[COUNT])
         fence()
-    return bool(may_begin(clocks, notes, every, max_delay, control))
+    return bool(may_begin(clocks, notes, every, max_delay, rests, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def may_begin(clocks: Any, notes: Any, every: int, max_delay: int, control: Any) -> bool:  # pragma: no cover
+def may_begin(
+    clocks: Any, notes: Any, every: int, max_delay: int, rests: bool, control: Any
+) -> bool:  # pragma: no cover - compiled
     """Wait until the next iterations may begin; False where the loop is to be left instead."""
-    base, own = notes[ROUND] << ROUND_BITS, notes[WORKER]
-    needed, least, spins = base + notes[COUNT] + every - max_delay, (1 << 62), 0
+    base, own = (notes[ROUND] << ROUND_BITS) + 1, notes[WORKER]
+    needed, least, spins = base + notes[COUNT] + every - max_delay, PAST_ALL, 0
     for other in range(len(clocks) // CLOCK_STRIDE):
         if other == own:
             continue
         found = load_acquire(clocks, other * CLOCK_STRIDE)
-        while found < needed:
+        while found < needed and not (rests and found == 0):
             if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
                 return False
             spins += 1
@@ -106,7 +110,8 @@ def may_begin(clocks: Any, notes: Any, every: int, max_delay: int, control: Any)
             else:
                 give_way()
             found = load_acquire(clocks, other * CLOCK_STRIDE)
-        least = min(least, found)
+        if found or not rests:
+            least = min(least, found)
     late = max(0, base + notes[COUNT] + every - least)
     notes[WAITS] += spins > 0
     notes[MOST_LATE] = max(notes[MOST_LATE], late)
@@ -119,7 +124,7 @@ def has_applied(clocks: Any, notes: Any, iterations: int) -> None:  # pragma: no
     """Tell the others that the updates of so many more iterations have been applied."""
     notes[COUNT] += iterations
     notes[FLUSHES] += 1
-    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, (notes[ROUND] << ROUND_BITS) + notes[COUNT])
+    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, (notes[ROUND] << ROUND_BITS) + 1 + notes[COUNT])
     fence()
 
 

@@ -346,9 +346,8 @@ class WorkerActor:
                 prepared, memory, walks, worker_tiles(prepared, self._number, prepared.workers), self._number
             )
         else:
-            parts = loop_parts(
-                prepared, memory, walks, [loop.order[self._number] for loop in exchange.loops], self._number
-            )
+            orders = [loop.order for loop in exchange.loops]
+            parts = loop_parts(prepared, memory, walks, [order[self._number] for order in orders], self._number, orders)
             for part, loop in zip(parts, exchange.loops, strict=True):
                 offsets, waits, lags = map(read_only, loop.waits)
                 part.waits = (offsets, waits, lags)

@@ -93,7 +93,6 @@ class Team:
         with self._copying(recording, placed.bytes_in()):
             placed.copy_in(self._mirrors.up_to_date.differs)
             program.memory.reset()
-            program.memory.reset_clocks(prepared.loops)
             self._tell_dropped()
             self._mirrors.prepare(prepared, program.segment, placed)
         filled_in = perf_counter() - began

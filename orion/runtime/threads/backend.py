@@ -91,7 +91,6 @@ def load_again(prepared: PreparedProgram, loaded: LoadedProgram, workers: int) -
     flags and results of those before."""
     clocks, notes = ([make(loop, workers) for loop in prepared.loops] for make in (clocks_of, notes_of))
     memory = replace(loaded.memory, meeting=meeting_flags(workers), clocks=tuple(clocks), notes=tuple(notes))
-    memory.reset_clocks(prepared.loops)
     walks = [part.walk for part in loaded.parts[0]]
     rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.run for one in loaded.compiled[0]]
     parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), w) for w in range(workers))
@@ -143,7 +142,6 @@ class Run:
     ) -> None:
         self.prepared, self.loaded = prepared, loaded
         loaded.memory.reset()
-        loaded.memory.reset_clocks(prepared.loops)
         arrays = GivenArrays(arguments)
         self._run_worker = run
         self._data = [source.data(arrays) for source in loaded.sources]

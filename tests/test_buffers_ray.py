@@ -1,0 +1,97 @@
+"""Updates that may be late on Ray: the actors of one node share the array and the clocks; on several nodes those of one
+run the loop."""
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from tests.ray_nodes import session_on
+from tests.test_buffers import cells, count, loss, parallel_slr, samples, slr, topics
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def actors():
+    with orion.session("ray", 2, force_parallel=True) as session:
+        yield session
+
+
+@pytest.mark.parametrize("bins", [7, 5000], ids=["dense", "listed"])
+@pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
+def test_no_update_is_lost(bins, made, actors):
+    group, totals = np.random.default_rng(0).integers(0, bins, 9000), made(bins)
+    late = orion.buffer(totals, max_delay=100)
+    for _ in range(3):
+        count(group, late)
+    np.testing.assert_array_equal(np.asarray(totals), 3 * np.bincount(group, minlength=bins))
+    told = count.last_run.late
+    assert [one.worker for one in told] == [0, 1]
+    assert max(one.latest for one in told) <= 100
+
+
+def test_a_model_learns_as_it_does_one_by_one(actors):
+    data = samples(3000, 50)
+    serial, w = np.zeros(50), np.zeros(50)
+    slr(*data, serial, orion.buffer(serial), 0.1)
+    parallel_slr(*data, w, orion.buffer(w, max_delay=40), 0.1)
+    assert loss(*data, w) < 1.03 * loss(*data, serial)
+
+
+def test_updates_that_are_no_numbers_leave_all_as_it_was(actors):
+    data = samples(300, 20)
+    w = orion.ones(20)
+    data[2][100] = np.nan
+    with pytest.raises(orion.UpdateError, match="is not a number"):
+        parallel_slr(*data, w, orion.buffer(w, max_delay=10), 0.1)
+    np.testing.assert_array_equal(w.to_numpy(), 1.0)
+
+
+@orion.parallel_for
+def slowly(group, work, late):
+    for i in range(group.shape[0]):
+        t = 1.0
+        for _ in range(work):
+            t = t * 1.0000001
+        late[group[i]] += 1.0 + t - t
+
+
+@pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
+def test_a_worker_that_dies_takes_no_update_with_it(made, actors):
+    group, totals = np.arange(4000) % 13, made(13)
+    late = orion.buffer(totals, max_delay=50)
+    slowly(group, 10, late)
+    victim = actors._backend._team.group.processes[1]
+    timer = threading.Timer(0.3, os.kill, [victim, signal.SIGKILL])
+    timer.start()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        slowly(group, 400_000, late)
+    timer.cancel()
+    assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
+    np.testing.assert_array_equal(np.asarray(totals), 2 * np.bincount(group))
+
+
+def test_several_nodes_use_one():
+    with session_on((1, 1)):
+        group, totals = np.random.default_rng(0).integers(0, 7, 9000), orion.zeros(7)
+        late = orion.buffer(totals, max_delay=100)
+        for _ in range(2):
+            count(group, late)
+            totals.view[0] += 1  # by the driver, between the calls
+        np.testing.assert_array_equal(totals.to_numpy(), 2 * np.bincount(group) + [2, *[0] * 6])
+        estimate = str(count.plan(group, late).estimate(nodes=2))
+        assert "updates of `late.array` may be late" in " ".join(estimate.split())
+        w, row, data = np.zeros((2000, 5)), np.arange(2000) % 77, np.ones(2000)
+        cells(data, row, w, orion.buffer(w, max_delay=20))
+        assert w.sum() == 2000 * 17
+        rng = np.random.default_rng(5)
+        tokens = orion.sparse((rng.integers(0, 60, 4000), rng.integers(0, 80, 4000)), np.ones(4000, np.int64), (60, 80))
+        words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
+        topics(tokens, words, documents, sums, orion.buffer(sums, max_delay=40), seen)
+        assert sums.sum() == words.sum() // 2 == documents.sum() == 4000

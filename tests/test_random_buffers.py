@@ -1,0 +1,25 @@
+"""Random loops with buffers; see `tests/oracles/buffered_loops.py`."""
+
+import warnings
+from collections import Counter
+
+import pytest
+
+from orion.errors import SerialLoopWarning
+from tests.oracles.buffered_loops import BufferedLoop
+from tests.trials import TIMES
+
+PARTS, LOOPS = 3 * TIMES, 10
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_update_of_a_random_loop_is_lost_or_too_late(part):
+    tally = Counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        for seed in range(part, PARTS * LOOPS, PARTS):
+            BufferedLoop(seed).run(1 + seed % 3, tally)
+    assert tally["relaxed"] > tally["calls"] / 2
+    assert tally["listed"]
+    assert tally["late"]
+    assert tally["in order"]
