@@ -216,7 +216,7 @@ def test_the_graph_has_statements_as_nodes_and_an_edge_per_dependence():
 
 def test_a_loop_with_anti_dependences_only_says_why_there_is_no_copy():
     plan = plan_of(pull)
-    assert but_for(plan.loops[0]) == "parallel but for `a[i + 1]` in line 165, read before a later iteration writes it"
+    assert but_for(plan.loops[0]) == "parallel but for `a[i + 1]` in line 166, read before a later iteration writes it"
     assert "a copy of `a` made before the loop, 8,008 bytes, would cost more" in " ".join(plan_text(plan).split())
     assert plan_text(plan).count("a copy of `a`") == 1
     assert not but_for(plan_of(skewed).loops[0])

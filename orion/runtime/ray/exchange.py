@@ -32,6 +32,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.ir.function import in_users_words
 from orion.ir.types import Shapes
 from orion.plan.plan import LoopPlan
 from orion.runtime.parts import share_of
@@ -229,7 +230,8 @@ def _shared_out(
         )
     if loop.plan.relaxed:
         arrays = " and ".join(f"`{one.buffered.array}`" for one in loop.plan.relaxed.arrays)
-        raise ApartError(f"updates of {arrays} may be late, and workers apply them to memory that they share")
+        told = f"updates of {arrays} may be late, and workers apply them to memory that they share"
+        raise ApartError(in_users_words(told, loop.plan.nest.function))
     overlap = loop.plan.rounds_overlap
     used = {one.array: cells[one.array] for one in prints}
     walk = LastWriters(schedule, names, place, used)
