@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 import orion
-from tests import covering, one_ray, uncompiled
+from tests import covering, ended_processes, one_ray, uncompiled
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -78,6 +78,13 @@ def pytest_runtest_setup(item):
 
 def pytest_sessionfinish():
     one_ray.let_go()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """Where tests are run by several processes, and one of them ends in the middle."""
+    if error is not None:
+        print(f"\n{ended_processes.why_it_ended(node)}", flush=True)
 
 
 @pytest.hookimpl(tryfirst=True)

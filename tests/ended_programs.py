@@ -10,12 +10,15 @@ threads.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,9 +37,15 @@ by SIGKILL. The last two in the middle of a call."""
 
 SECONDS = 10.0
 
-KEPT_BY_RAY = 2, 5
-"""The descriptors and threads that Ray itself keeps of a connection that was ended: a socket, a file of its log, and
-threads that end at some later time."""
+KEPT_OF_A_SESSION = {
+    "sockets of Python": 0, "sockets of Ray": 4, "other descriptors": 0, "threads of Python": 0, "threads of Ray": 5,
+}  # fmt: skip
+"""What Ray itself keeps of a connection that was ended: a socket that had been connected to the head, one to each
+process that was just about to connect to this one (the node, two workers), and threads that end at some later time.
+Without Orion, it is one or two sockets in most cases, and from session to session not the same number."""
+
+REST_SECONDS = 0.5
+"""What is the same for so long has come to rest."""
 
 WAIT_SECONDS = 100.0
 STORE = {"object_store_memory": 80 * 1024**2}
@@ -74,7 +83,7 @@ def program(how: str, folder: str, address: str | None) -> None:
         print(json.dumps(sorted({*team.group.processes, *descendants(os.getpid())})), flush=True)
         if how == "shutdown":
             orion.shutdown()
-            held.append([len(os.listdir(f"/proc/self/{kind}")) for kind in ("fd", "task")])
+            held.append(held_at_rest())
     if how == "shutdown":
         print(json.dumps(held), flush=True)
         sys.stdin.read()
@@ -82,6 +91,55 @@ def program(how: str, folder: str, address: str | None) -> None:
         gather(a, np.full(1000, 1000), out, 1)
     elif how != "return":
         gather(a, to, out, 10**12)
+
+
+# ---------------------------------------------------------------- what it holds
+
+
+Held = dict[str, list[str]]
+"""Descriptors of a process, by what they are, and threads, by their names: of each kind a list."""
+
+
+def held_at_rest() -> Held:
+    """What this process holds, once that changes no more: what ends may take a while."""
+    start, before, now = time.monotonic(), None, held()
+    while now != before and time.monotonic() - start < SECONDS:
+        time.sleep(REST_SECONDS)
+        before, now = now, held()
+    return now
+
+
+def held() -> Held:
+    """What this process holds now. Sockets and threads that Python does not know are Ray's."""
+    sockets = [one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() >= 0]
+    own = {one.fileno(): str(one) for one in sockets}
+    links = {int(one): _link(one) for one in os.listdir("/proc/self/fd")}
+    of_ray = [number for number, link in links.items() if link.startswith("socket:") and number not in own]
+    threads = {one.native_id: one.name for one in threading.enumerate()}
+    return {
+        "sockets of Python": sorted(own.values()),
+        "sockets of Ray": [links[number] for number in of_ray],
+        "other descriptors": sorted(link for number, link in links.items() if number not in {*own, *of_ray}),
+        "threads of Python": sorted(threads.values()),
+        "threads of Ray": [one for one in os.listdir("/proc/self/task") if int(one) not in threads],
+    }
+
+
+def _link(descriptor: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:  # that of the folder itself
+        return "gone"
+
+
+def kept(first: Held, second: Held) -> str:
+    """What a second session has left that the first one had not, and that is not Ray's to leave; "" for nothing."""
+    told = []
+    for kind, most in KEPT_OF_A_SESSION.items():
+        one, two = first[kind], second[kind]
+        if len(two) - len(one) > most:
+            told.append(f"{len(one)} {kind} after one session, {len(two)} after two: {one}, then {two}")
+    return "; ".join(told)
 
 
 # ---------------------------------------------------------------- what is left of it
@@ -142,9 +200,8 @@ def _left(
             return Left(0.0, f"another end than {how}: {said}")
         start = start if how in errors else time.monotonic()
     else:
-        first, second = json.loads(told[2])
-        if any(b - a > kept for a, b, kept in zip(first, second, KEPT_BY_RAY, strict=True)):
-            return Left(0.0, f"descriptors and threads were {first} after one session, {second} after two")
+        if left := kept(*json.loads(told[2])):
+            return Left(0.0, left)
     while found := _found(processes, folder, shared):
         if time.monotonic() - start > SECONDS:
             return Left(time.monotonic() - start, found)

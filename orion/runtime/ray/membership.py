@@ -54,6 +54,7 @@ class Membership:
         self._members: WeakSet[Member] = WeakSet()
         self._made: str | None = None
         self._guard: Guard | None = None
+        self._over = Event()
         self._process = os.getpid()
 
     def join(self, member: Member, address: str | None, workers: int) -> None:
@@ -65,6 +66,7 @@ class Membership:
                 self._let_go(lost)
             if not is_running():
                 self._members.clear()  # of an earlier connection, which somebody else ended
+                self._end_helpers()
                 self._connect(address, workers)
             elif not _is_at(address):
                 raise _elsewhere(str(address))
@@ -80,7 +82,7 @@ class Membership:
             if self._made is not None and not self._members:
                 if is_running() and connection() == self._made:
                     ray.shutdown()
-                self._end_guard()
+                self._end_helpers()
                 self._made = None
 
     def held_by_others(self, member: Member) -> int:
@@ -90,14 +92,15 @@ class Membership:
     def _connect(self, address: str | None, workers: int) -> None:
         try:
             if address == "local" or (address is None and "RAY_ADDRESS" not in os.environ):
-                _start(workers)
+                self._over = Event()
+                _start(workers, self._over)
                 self._guard = Guard(raylet_started_here())
             else:
                 _join(address)
             self._made = connection()
         except BaseException:
             ray.shutdown()  # what Ctrl-C left of it
-            self._end_guard()
+            self._end_helpers()
             raise
 
     def _let_go(self, lost: str) -> None:
@@ -107,13 +110,15 @@ class Membership:
             hint = "end the connection by `ray.shutdown()`, and join Ray again, or leave that to Orion"
             raise ArgumentError(describe(what, hint=hint))
         ray.shutdown()
-        self._end_guard()
+        self._end_helpers()
         self._made = None
 
-    def _end_guard(self) -> None:
+    def _end_helpers(self) -> None:
+        """Of a Ray that was ended: what guards its processes, and the thread that started them."""
         if self._guard is not None:
             self._guard.close()
             self._guard = None
+        self._over.set()
 
     def _notice_fork(self) -> None:
         """In a process that was forked off: the connection is the parent's."""
@@ -187,7 +192,8 @@ def _elsewhere(address: str) -> ArgumentError:
 # ---------------------------------------------------------------- a Ray of one's own
 
 
-def _start(workers: int) -> None:
+def _start(workers: int, over: Event) -> None:
+    """Start Ray on this machine, to be used until `over`."""
     most = max(MOST_PROCESSES, os.cpu_count() or 1)
     if workers > most:
         what = f"workers={workers} is too many for a Ray that is started on this machine"
@@ -205,7 +211,7 @@ def _start(workers: int) -> None:
         **QUIET,
     )
     with _on_this_machine_only():
-        _from_lasting_thread(start)
+        _from_lasting_thread(start, over)
 
 
 @contextmanager
@@ -221,9 +227,9 @@ def _on_this_machine_only() -> Iterator[None]:
         ray_constants.ENABLE_RAY_CLUSTER = before
 
 
-def _from_lasting_thread(start: Callable[[], object]) -> None:
-    """Call a function that starts Ray from a thread that lasts as long as this process: the main one, or one that
-    then only waits. On Linux, Ray's processes are killed as soon as the thread that started them ends.
+def _from_lasting_thread(start: Callable[[], object], over: Event) -> None:
+    """Call a function that starts Ray from a thread that lasts as long as that Ray: the main one, or one that then only
+    waits until it is `over`. On Linux, Ray's processes are killed as soon as the thread that started them ends.
     """
     if current_thread() is main_thread():
         start()
@@ -237,7 +243,7 @@ def _from_lasting_thread(start: Callable[[], object]) -> None:
             started.set_exception(error)
         else:
             started.set_result(None)
-            Event().wait()
+            over.wait()
 
     try:
         Thread(target=body, name="orion-ray", daemon=True).start()
