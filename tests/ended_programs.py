@@ -30,6 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import orion
+from tests.ray_nodes import started_cluster
 
 WAYS = ("shutdown", "return", "error", "interrupt", "kill")
 """By `orion.shutdown`, and the program goes on; with a session that nobody shut down; by an error of a loop; by Ctrl-C;
@@ -155,9 +156,8 @@ def ends(count: int) -> Iterator[tuple[str, Left]]:
 
 def _ends_on_a_cluster(ways: tuple[str, ...]) -> Iterator[tuple[str, Left]]:
     import ray
-    from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    cluster = started_cluster(num_cpus=1, **STORE)
     try:
         cluster.add_node(num_cpus=1, **STORE)
         for how in ways:

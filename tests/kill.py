@@ -45,6 +45,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import orion
 from tests.ended_programs import ends
 from tests.killed_driver import driver_kills
+from tests.ray_nodes import started_cluster
 from tests.test_promise import epochs as sgd
 
 CALLS = 3
@@ -221,9 +222,8 @@ def one_node(_: dict[str, int]) -> Iterator[OneNode]:
 @contextmanager
 def several_nodes(of_ray: dict[str, int]) -> Iterator[SeveralNodes]:
     import ray
-    from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "_system_config": of_ray, **STORE})
+    cluster = started_cluster(num_cpus=1, _system_config=of_ray, **STORE)
     try:
         cluster.add_node(num_cpus=1, **STORE)
         with orion.session("ray", WORKERS, address=cluster.address, force_parallel=True) as session:

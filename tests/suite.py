@@ -12,6 +12,7 @@ say after them.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,7 @@ def run(given: Sequence[str]) -> int:
     with ThreadPoolExecutor(1) as others:
         try:
             beside = [others.submit(run_beside, command) for command in (TYPES, on_ray)]
-            codes = [subprocess.run(command, check=False).returncode for command in parts]
+            codes = [subprocess.run(command, env=surroundings(), check=False).returncode for command in parts]
             types, ray = [told(*one.result()) for one in beside]
         except KeyboardInterrupt:
             others.shutdown(cancel_futures=True)
@@ -43,9 +44,15 @@ def run(given: Sequence[str]) -> int:
     return failed[0] if failed else min(codes)
 
 
+def surroundings() -> dict[str, str]:
+    """The environment of the tests, in which Python keeps bytecode even if it does not here, as in many containers:
+    hundreds of processes import Orion, workers of Ray above all, and to each one that is half a second of a core."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run_beside(command: Sequence[str]) -> tuple[int, str]:
     """Run a command beside others: its exit code, and what it says."""
-    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    ended = subprocess.run(command, env=surroundings(), check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return ended.returncode, ended.stdout.decode(errors="replace")
 
 

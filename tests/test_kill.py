@@ -13,10 +13,14 @@ pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
 def test_no_kill_of_a_worker_changes_a_result():
+    """Where calls take less time than one did before, on a machine that others use, all kills may come after them."""
     counts = {"worker": 3, "again": 1, "idle": 2}
-    found = [one for _, _, lives in all_kills(counts, 1) for one in lives]
-    assert [one.wrong for one in found] == [""] * sum(counts.values())
-    assert any(one.is_inside for one in found)
+    for seed in (1, 2, 3):
+        found = [one for _, _, lives in all_kills(counts, seed) for one in lives]
+        assert [one.wrong for one in found] == [""] * sum(counts.values())
+        if any(one.is_inside for one in found):
+            return
+    pytest.fail("no kill came while a call ran")
 
 
 def test_no_kill_on_another_node_or_of_that_node_changes_a_result():

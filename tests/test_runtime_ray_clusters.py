@@ -13,6 +13,7 @@ import pytest
 import orion
 from orion.arrays.dense import array
 from orion.runtime.session import current_session
+from tests.ray_nodes import started_cluster
 from tests.runtime_programs import cases, integers, mix
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -31,12 +32,11 @@ def add(a, x):
 def clusters():
     """Two clusters of one node each."""
     import ray
-    from ray.cluster_utils import Cluster
 
     started = []
     try:
         for _ in range(2):
-            started.append(Cluster(initialize_head=True, head_node_args=HEAD))
+            started.append(started_cluster(**HEAD))
         yield [cluster.address for cluster in started]
     finally:
         ray.shutdown()
@@ -103,9 +103,8 @@ def test_a_connection_that_the_user_made_is_left_alone(clusters):
 
 def test_after_a_node_was_lost_loops_go_on_with_fewer_workers():
     import ray
-    from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    cluster = started_cluster(num_cpus=1, **STORE)
     try:
         lost = cluster.add_node(num_cpus=1, **STORE)
         with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
@@ -133,7 +132,6 @@ def test_after_a_node_was_lost_loops_go_on_with_fewer_workers():
 def test_a_node_that_is_lost_in_the_middle_of_a_call():
     """The call is done again from the same arrays by the workers that are left, with the same bits."""
     import ray
-    from ray.cluster_utils import Cluster
 
     def given():
         return cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 2_000}
@@ -141,7 +139,7 @@ def test_a_node_that_is_lost_in_the_middle_of_a_call():
     mine, expected = given(), given()
     with orion.session("serial"):
         mix(**expected)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **STORE})
+    cluster = started_cluster(num_cpus=1, **STORE)
     try:
         lost = cluster.add_node(num_cpus=1, **STORE)
         with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:

@@ -8,6 +8,7 @@ import pytest
 
 import orion
 from tests.kill import factors, gauss_seidel, sgd
+from tests.ray_nodes import started_cluster
 from tests.runtime_programs import cases, mix
 
 
@@ -50,9 +51,8 @@ def test_on_ray():
 @pytest.mark.timeout(300)
 def test_a_cluster_without_room_leaves_the_workers_that_there_were():
     import ray
-    from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 80 * 2**20})
+    cluster = started_cluster(num_cpus=2, object_store_memory=80 * 2**20)
     try:
         with orion.session("ray", 2, address=cluster.address, force_parallel=True) as session:
             mine, expected = cases()["rotated"][1], cases()["rotated"][1]

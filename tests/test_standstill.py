@@ -16,8 +16,9 @@ from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.memory import allocate_run_memory, place_of
 from orion.runtime.ray import standstill
 from orion.runtime.ray.looks import Here
-from orion.runtime.ray.processes import have_ended
+from orion.runtime.ray.processes import have_ended, state_of
 from orion.runtime.ray.standstill import Standstill
+from tests.ray_nodes import started_cluster
 from tests.runtime_programs import cases, integers, mix
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -38,11 +39,10 @@ def two_actors():
 def two_nodes(two_actors):
     """A session whose second worker is on another node than the driver."""
     import ray
-    from ray.cluster_utils import Cluster
 
     two_actors._backend.close()  # Ray has one connection per process
     node = {"num_cpus": 1, "object_store_memory": 80 * 1024**2}
-    cluster = Cluster(initialize_head=True, head_node_args=node)
+    cluster = started_cluster(**node)
     try:
         cluster.add_node(**node)
         with orion.session("ray", 2, address=cluster.address, force_parallel=True, standstill=3.5) as session:
@@ -138,13 +138,24 @@ def test_a_process_that_computes_is_never_told_of(monkeypatch):
     assert Standstill([Here({0: 2**22 + 1})], 0.2, lambda _: "").stopped([0]) is None
 
 
+def stop_in_the_middle(process):
+    """Stop a process that has begun to compute. One that is stopped before it has got its order is replaced without a
+    word, and how soon it gets that depends on what else the machine does."""
+    end, (_, ticks) = time.monotonic() + 60, state_of(process)
+    while state_of(process)[1] < ticks + 20:
+        if time.monotonic() > end:
+            return
+        time.sleep(0.01)
+    os.kill(process, signal.SIGSTOP)
+
+
 def test_a_worker_of_another_node_that_is_stopped_in_a_call(two_nodes, monkeypatch):
     """It is told of while it may still go on, and replaced when it does not; its node ends the process."""
     monkeypatch.setattr(standstill, "STILL", 0.4)
     mine, want, victim = given(2_000), given(2_000), two_nodes._backend._team.group.processes[1]
     with orion.session("serial"):
         mix(**want)
-    threading.Timer(0.2, os.kill, [victim, signal.SIGSTOP]).start()
+    threading.Thread(target=stop_in_the_middle, args=(victim,)).start()
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         mix(**mine)

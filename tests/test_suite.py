@@ -52,3 +52,8 @@ def test_what_runs_beside_the_others_is_told_whole():
     text = "print('é' * 100_000); import sys; print('wrong', file=sys.stderr); sys.exit(3)"
     code, said = run_beside([sys.executable, "-c", text])
     assert (code, sorted(said.split())) == (3, ["wrong", "é" * 100_000])
+
+
+def test_processes_of_tests_keep_bytecode(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert run_beside([sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"]) == (0, "False\n")
