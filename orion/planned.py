@@ -19,6 +19,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from orion.arrays.files.whole import write_text
+from orion.arrays.shuffled import Shuffled
 from orion.cost.extents import coordinate_ranges
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
@@ -272,6 +273,12 @@ class Plan:
         """The same plan, the blocks of each planned loop dealt out in another way."""
         loops = tuple(map(with_deal, self.function.loops, deals))
         return replace(self, function=replace(self.function, loops=loops))
+
+    def for_shuffled(self, arguments: Mapping[str, Any]) -> Plan:
+        """The same plan for arguments some of which may have been shuffled, which it then says."""
+        arrays = ((name, array.last_shuffle) for name, array in arguments.items() if isinstance(array, Shuffled))
+        found = tuple((name, last) for name, last in arrays if last is not None)
+        return replace(self, function=replace(self.function, shuffled=found)) if found else self
 
     def with_bodies(self) -> FunctionPlan:
         """The plan of the function with the text of all its loops, which a plan by itself does without."""

@@ -293,6 +293,7 @@ class Preparation:
             if inspected:
                 plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
         check_sizes(typed, plan.sizes)
+        plan = plan.for_shuffled(arguments)
         kept = self._prepared.get(_key(typed, types, shapes, arguments, workers, force_parallel, shown, inspected))
         return plan if kept is None else plan.dealt_as(loop.plan.deal for loop in dealt(kept.program).loops)
 

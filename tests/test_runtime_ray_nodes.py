@@ -120,6 +120,31 @@ def test_a_second_loop_finds_the_keys_that_the_first_had_no_use_for(nodes):
     np.testing.assert_array_equal(H, expected[1])
 
 
+@orion.parallel_for
+def weigh(X, R, out, W):
+    for s in range(X.shape[0]):
+        out[s] = 3 * X[s, 0] - X[s, 1]
+    for (i, _), r in R:
+        W[i] = W[i] * 31 + r
+
+
+def test_nodes_have_rows_and_elements_in_their_new_order_after_a_shuffle(nodes):
+    def outcome():
+        X, R = array(np.arange(600).reshape(300, 2)), sparse_integers((60, 40), 3000, seed=11)
+        out, W, found = np.zeros(300, int), integers(60), []
+        for epoch in range(3):
+            weigh(X, R, out, W)
+            found += [out.copy(), W.copy()]
+            X.shuffle(exchange=0.5, seed=1, ranks=4, epoch=epoch)
+            R.shuffle(exchange=1, seed=1, epoch=epoch)
+        return found
+
+    with orion.session("serial"):
+        expected = outcome()
+    for mine, its in zip(outcome(), expected, strict=True):
+        np.testing.assert_array_equal(mine, its)
+
+
 def test_a_loop_that_stores_elements_runs_on_one_node(nodes):
     tokens = orion.sparse((np.arange(60), np.arange(60) % 7), np.arange(60.0))
 

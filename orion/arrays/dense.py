@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from orion.arrays.aligned import is_aligned, padded_shape
-from orion.arrays.base import DistArray, bytes_text, place_text
+from orion.arrays.base import bytes_text, place_text
 from orion.arrays.dtypes import checked_shape, supported_dtype
+from orion.arrays.exchange import Exchange
+from orion.arrays.shuffled import Shuffled, as_a_whole, move_rows
 from orion.arrays.storage import current_storage
+from orion.aside import aside
 from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 
 
-class DenseArray(DistArray):
+class DenseArray(Shuffled):
     """A dense array. Make one with `orion.array`, `zeros`, `ones`, `full`, `uniform` or `normal`.
 
     `storage` is C-contiguous and starts on a 64-byte boundary; from two dimensions on its last one is padded
@@ -80,6 +84,25 @@ class DenseArray(DistArray):
         from orion.arrays.lazy import mapped
 
         return array(mapped(self.view, f))
+
+    @property
+    def _element_bytes(self) -> int:
+        return prod(self._shape[1:]) * self.dtype.itemsize
+
+    def _reorder(self, exchange: Exchange) -> None:
+        rows = self._storage
+        if not rows.flags.writeable:
+            hint = "shuffle a copy: `orion.array(a.to_numpy())`"
+            raise ArgumentError(describe(f"the memory of {self!r} is read-only, and its rows are to move", hint=hint))
+        order = aside(exchange.order)
+
+        moving = len(rows) if exchange.is_whole else exchange.slots * exchange.ranks
+
+        def move() -> None:
+            move_rows(rows, order, moving * (rows.nbytes // len(rows)))
+            self._last_shuffle = exchange
+
+        as_a_whole(move)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("map_keys", "filter", "group_by", "shuffle_keys", "key_permutation", "materialize"):

@@ -37,7 +37,7 @@ class Groups(Mapping[int, SparseArray]):
         """The keys that there are, where the elements of each begin and end, and all keys and values in that order."""
         array = self._array
         if array.version != self._version:
-            what = "the values of an array have been changed since `group_by` was called"
+            what = "the values of an array, or their order, have been changed since `group_by` was called"
             raise ArgumentError(describe(what, hint="call `group_by` again"))
         coords, values = array.coords, array.values
         check_dimension(self._dim, len(coords))

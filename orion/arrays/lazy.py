@@ -123,7 +123,7 @@ def _shape(source: SparseArray, version: int, steps: tuple[Step, ...]) -> tuple[
 def _run(source: SparseArray, version: int, steps: tuple[Step, ...]) -> SparseArray:
     """The array after all steps."""
     if source.version != version:
-        what = f"the values of an array have been changed since `{steps[0].method}` was called"
+        what = f"the values of an array, or their order, have been changed since `{steps[0].method}` was called"
         raise ArgumentError(describe(what, hint="call `.materialize()` on what it returned before that"))
     values, storage = source.values, current_storage()
     whole = Part(source.coords, values if isinstance(values, tuple) else (values,), isinstance(values, tuple))

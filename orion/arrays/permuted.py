@@ -1,7 +1,8 @@
-"""Random permutations of keys that are the same on any machine, and with any version of NumPy.
+"""Random permutations that are the same on any machine, and with any version of NumPy.
 
-Each number from 0 on is given 64 random bits, which Philox makes of a seed, a dimension and the number: the permutation
-is the order of these. NumPy may change how its generators shuffle, but not the bits that they are made of (NEP 19).
+Each number from 0 on is given 64 random bits, which Philox makes of a seed, some words (for keys: a dimension) and the
+number: the permutation is the order of these. NumPy may change how its generators shuffle, but not the bits that they
+are made of (NEP 19).
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ def key_permutation(length: int, dim: int, seed: int) -> NDArray[np.int64]:
     >>> key_permutation(6, 0, seed=2)
     array([1, 4, 3, 5, 0, 2])
     """
-    key = np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64)
-    counter = np.array([0, dim, 0, 0], dtype=np.uint64)
-    bits = np.random.Philox(key=key, counter=counter).random_raw(length)
-    order = np.argsort(bits, kind="stable")
+    order = np.argsort(random_bits(seed, (dim, 0, 0)).random_raw(length), kind="stable")
     places = np.empty(length, np.int64)
     places[order] = np.arange(length)
     return places
+
+
+def random_bits(seed: int, words: tuple[int, int, int]) -> np.random.Philox:
+    """Random bits, 64 at a time (`random_raw`), that no other seed or words have."""
+    key = np.random.SeedSequence(seed).generate_state(2, np.uint64).astype(np.uint64)
+    return np.random.Philox(key=key, counter=np.array([0, *words], dtype=np.uint64))
 
 
 def checked_seed(seed: object) -> int:
@@ -37,7 +41,7 @@ def checked_seed(seed: object) -> int:
     except TypeError:
         found = -1
     if found < 0:
-        hint = "with the same seed keys are shuffled in the same way, on any machine"
+        hint = "the same seed shuffles in the same way, on any machine"
         raise ArgumentError(describe(f"a seed is an integer from 0 on, not {seed!r}", hint=hint))
     return found
 

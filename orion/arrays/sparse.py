@@ -78,7 +78,7 @@ class SparseArray(Transformed):
         self._keyed: KeyedElements | None = None
         self._has_own_values = False
         self.version = 0
-        """How often values were stored, by Python or by a run of a loop."""
+        """How often values were stored, by Python or by a run of a loop, or elements shuffled."""
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.base import DistArray
 from orion.arrays.dtypes import checked_shape
+from orion.arrays.shuffled_elements import ShuffledElements
 from orion.errors import ArgumentError
 from orion.tracebacks import ends_in_users_line
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from orion.arrays.sparse import SparseArray
 
 
-class Transformed(DistArray):
+class Transformed(ShuffledElements):
     """Sparse arrays, as far as others are made of them. `materialize` says when elements are computed, and how."""
 
     def __getstate__(self) -> dict[str, Any]:
@@ -197,7 +197,7 @@ class Transformed(DistArray):
         values. They are to have no effects: they may be called more than once for an element, or be compiled (with the
         same results, but without NumPy's warnings). What the names in them stand for is looked up when the elements are
         computed, as in any function of Python's; the elements are those that the array had when the method was called:
-        if values have been stored since, that is an `ArgumentError`.
+        if values have been stored since, or elements shuffled, that is an `ArgumentError`.
 
         Where a function raises an error, that is raised, and says for which element; the array is not computed then.
 

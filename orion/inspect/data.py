@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orion.arrays.exchange import Exchange
 from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
@@ -45,6 +46,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
     "scalar"), dtypes and number of dimensions; `options`, the arguments that are strings or None; `makes`, the arrays
     that the function makes: `array`, `dtype`, `shape` and `bytes` (None where unknown), `is_returned`, `line`;
+    `shuffled`, the arguments that were shuffled before, by their last shuffle: `array`, `epoch`, `exchange`, `seed`,
+    `ranks`, `elements`, how many of them went to another rank, `sent`, and the `bytes` of these;
     `conditions`, what holds of the calls that are run so, as expressions of Python; `is_parallel`; `where`, the first
     line of the text: where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds`
     (predicted, None where unknown), `reason`; `loops`, in textual order, each with
@@ -105,6 +108,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "arguments": {name: _argument(kind) for name, kind in plan.types if name in function.given},
         "options": dict(function.words),
         "makes": [_made(one) for one in plan.local_arrays],
+        "shuffled": [_shuffled(array, one) for array, one in plan.shuffled],
         "conditions": list(conditions_in_words(function, dict(plan.types))),
         "is_parallel": is_parallel(plan),
         "where": where_the_work_is(plan),
@@ -118,6 +122,13 @@ def _made(one: SizedLocalArray) -> dict[str, Any]:
     return {
         "array": one.name, "dtype": one.dtype, "shape": shape, "bytes": one.nbytes, "is_returned": one.is_returned,
         "line": one.span.line,
+    }  # fmt: skip
+
+
+def _shuffled(array: str, one: Exchange) -> dict[str, Any]:
+    return {
+        "array": array, "epoch": one.epoch, "exchange": one.fraction, "seed": one.seed, "ranks": one.ranks,
+        "elements": one.elements, "sent": int(one.sent.sum()), "bytes": one.bytes,
     }  # fmt: skip
 
 

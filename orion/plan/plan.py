@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from orion.analysis.one_loop import Origin
+from orion.arrays.exchange import Exchange
 from orion.cost.candidate import Strategy
 from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
@@ -332,7 +333,8 @@ class FunctionPlan:
     program with its loops one after the other, where the plan has neighbours run as one. `deferred`: what is to be made
     yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
     the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
-    other ways to run it that were not taken. `sizes` are those that it is for."""
+    other ways to run it that were not taken. `sizes` are those that it is for. `shuffled` are the arguments that were
+    shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each with what its last shuffle did."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
@@ -344,6 +346,7 @@ class FunctionPlan:
     local_arrays: tuple[SizedLocalArray, ...] = ()
     considered: tuple[Considered, ...] = ()
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
+    shuffled: tuple[tuple[str, Exchange], ...] = ()
 
     def __repr__(self) -> str:
         return f"<FunctionPlan of {self.program.function.name}: {len(self.loops)} planned loops>"

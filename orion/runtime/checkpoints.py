@@ -277,3 +277,5 @@ def _kind(value: object) -> str:
 def _fill(target: object, value: Any) -> None:
     assert isinstance(target, DenseArray | np.ndarray)
     target[...] = value.view if isinstance(value, DenseArray) else value
+    if isinstance(target, DenseArray):
+        target.shuffled_like(value)

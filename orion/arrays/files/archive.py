@@ -5,6 +5,9 @@
     R.key0.npy, …     a sparse array: the keys of its elements by dimension, in the order they were given in,
     R.value0.npy, …   and their values
 
+Of an array that was shuffled, orion.json has the last shuffle, "shuffle": {"epoch": 3, ...}, so that the next goes on
+from it.
+
 Any program that reads zip archives and NumPy's format can read it; nothing in it is pickled. Each member has a CRC-32,
 which is compared when it is read. A file is whole or not there: it is written under another name first, brought to the
 disk, and then renamed (`rename` is atomic: POSIX, IEEE 1003.1).
@@ -29,6 +32,7 @@ from orion.arrays.check import checked_keys, checked_values
 from orion.arrays.dense import DenseArray
 from orion.arrays.dtypes import SUPPORTED, supported_dtype
 from orion.arrays.files.whole import refuse_special, write_whole
+from orion.arrays.shuffled import Shuffled, shuffle_to_plain, shuffled_as_told
 from orion.arrays.sparse import SparseArray, adopt
 from orion.arrays.storage import current_storage
 from orion.errors import ArgumentError, DataFormatError, StorageError, describe
@@ -90,10 +94,11 @@ def _write(file: IO[bytes], contents: Mapping[str, Any], values: Mapping[str, ob
 def _described(name: str, value: object) -> dict[str, Any]:
     match value:
         case DenseArray():
-            return {"kind": "dense", "shape": value.shape, "dtype": value.dtype.name}
+            return {"kind": "dense", "shape": value.shape, "dtype": value.dtype.name, **_shuffle(value)}
         case SparseArray():
             kinds = [one.name for one in value.value_dtypes]
-            return {"kind": "sparse", "shape": value.shape, "dtypes": kinds, "is_tuple": value.values_are_tuple}
+            own = {"kind": "sparse", "shape": value.shape, "dtypes": kinds, "is_tuple": value.values_are_tuple}
+            return {**own, **_shuffle(value)}
         case np.ndarray() if type(value) in PLAIN and value.dtype.newbyteorder("=") in SUPPORTED:
             return {"kind": "numpy", "shape": value.shape, "dtype": value.dtype.name}
         case bool() | int() | float() | str() | None:
@@ -104,6 +109,12 @@ def _described(name: str, value: object) -> dict[str, Any]:
             of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
             what = f"`{name}` is a {type(value).__name__}{of}, which no file of arrays holds"
             raise ArgumentError(describe(what, hint="save arrays of numbers, numbers and strings"))
+
+
+def _shuffle(array: Shuffled) -> dict[str, Any]:
+    """The last shuffle of an array, where there was one."""
+    told = shuffle_to_plain(array)
+    return {} if told is None else {"shuffle": told}
 
 
 def _names(name: str, value: object) -> list[str]:
@@ -184,6 +195,7 @@ def _value(archive: ZipFile, name: str, told: Mapping[str, Any]) -> Any:
         case "dense":
             array = DenseArray(tuple(told["shape"]), supported_dtype(told["dtype"]))
             array.view[...] = _array(archive, name, told["shape"], told["dtype"])
+            shuffled_as_told(array, told.get("shuffle"))
             return array
         case "numpy":
             return _array(archive, name, told["shape"], told["dtype"])
@@ -192,7 +204,9 @@ def _value(archive: ZipFile, name: str, told: Mapping[str, Any]) -> Any:
             names = [f"{name}.value{place}" for place in range(len(told["dtypes"]))]
             values = tuple(_array(archive, n, None, one) for n, one in zip(names, told["dtypes"], strict=True))
             found = checked_keys(keys), checked_values(values, len(keys[0]), True, names)
-            return adopt(*found, tuple(told["shape"]), bool(told["is_tuple"]))
+            sparse = adopt(*found, tuple(told["shape"]), bool(told["is_tuple"]))
+            shuffled_as_told(sparse, told.get("shuffle"))
+            return sparse
         case kind:
             raise ValueError(f"`{name}` is of kind {kind!r}")
 

@@ -36,6 +36,7 @@ from orion.inspect.text.telling import (
     reductions,
     runs_on,
     scans,
+    shuffled,
     signature,
     why_not,
 )  # fmt: skip
@@ -60,7 +61,7 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where)}</p>"
-        f"{_summary(plan)}{_conditions(plan)}{_makes(plan)}"
+        f"{_summary(plan)}{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
     )
@@ -95,8 +96,12 @@ def _conditions(plan: FunctionPlan) -> str:
 
 def _makes(plan: FunctionPlan) -> str:
     """The arrays that the function makes, where there are any."""
-    rows = "".join(f"<li>{escape(' '.join(row))}</li>" for row in makes(plan))
-    return f"<p>makes</p><ul>{rows}</ul>" if rows else ""
+    return _list("makes", makes(plan))
+
+
+def _list(title: str, rows: Iterable[tuple[str, ...]]) -> str:
+    items = "".join(f"<li>{escape(' '.join(row))}</li>" for row in rows)
+    return f"<p>{title}</p><ul>{items}</ul>" if items else ""
 
 
 def _considered(plan: FunctionPlan) -> str:

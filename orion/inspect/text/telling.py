@@ -20,6 +20,7 @@ from orion.ir.assigned import own_level
 from orion.ir.function import InBlocks, Induction, Rows, Stands
 from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
+from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import not_stronger
@@ -58,6 +59,13 @@ def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
         whose = "the caller gets it" if one.is_returned else "used again by the next call"
         found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
     return found
+
+
+def shuffled(plan: FunctionPlan) -> list[tuple[str, str]]:
+    """The arguments that were shuffled before, and what their last shuffle sent from share to share."""
+    types = dict(plan.types)
+    kinds = ("elements" if isinstance(types.get(name), SparseType) else "rows" for name, _ in plan.shuffled)
+    return [(name, one.told(kind)) for (name, one), kind in zip(plan.shuffled, kinds, strict=True)]
 
 
 def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:

@@ -37,6 +37,7 @@ from orion.inspect.text.telling import (
     reductions,
     runs_on,
     scans,
+    shuffled,
     signature,
     why_not,
 )  # fmt: skip
@@ -64,7 +65,11 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
     rows = [("", *row) for row in summary(plan)]
     lines = [Line(f"{signature(plan)}: {where_the_work_is(plan)}", 0, 4), *(table(rows) if len(rows) > 1 else [])]
     told = [Line(condition) for condition in conditions(plan)]
-    parts = [[*lines, *_labelled("if", told, gap=True), *_labelled("makes", table(makes(plan)), gap=True)]]
+    arrays = [
+        *_labelled("makes", table(makes(plan)), gap=True),
+        *_labelled("shuffled", table(shuffled(plan)), gap=True),
+    ]
+    parts = [[*lines, *_labelled("if", told, gap=True), *arrays]]
     parts += [list(_loop(loop, plan)) for loop in source_plans(plan)]
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
