@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orion.arrays import permuted
 from orion.arrays.exchange import DRAWN, Exchange
 from orion.arrays.shuffled import checked_part
 from tests.trials import TIMES
@@ -156,3 +157,16 @@ def test_what_is_said_of_it():
     assert repr(exchange) == (
         f"Exchange(epoch 3, 0.1 of 2 shares with seed 4: {sent} of 2,000 elements sent, {sent * 8} bytes)"
     )
+
+
+@settings(max_examples=100 * TIMES, deadline=None)
+@given(
+    st.integers(0, 2**32), st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(0, 300), st.integers(0, 64)
+)
+def test_numbers_are_ordered_by_all_their_bits(seed, lines, count, shift):
+    bits = np.random.default_rng(seed).integers(2**64, size=(*lines, count), dtype=np.uint64)
+    bits = bits >> np.uint64(shift) if shift < 64 else bits * np.uint64(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(permuted, "BLOCK", 7)
+        found = permuted.ascending(bits)
+    np.testing.assert_array_equal(found, np.argsort(bits, axis=-1, kind="stable"))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.at_once import AtOnce
-from orion.arrays.permuted import random_bits
+from orion.arrays.permuted import ascending, random_bits
 
 Ints = NDArray[np.int64]
 
@@ -45,7 +45,7 @@ class Exchange:
 
     >>> exchange = Exchange.of((4, 4), Fraction(1, 2), seed=1)
     >>> exchange.slots, exchange.sent.tolist(), exchange.order().tolist()
-    (2, [1, 1], [6, 1, 2, 0, 5, 7, 3, 4])
+    (2, [1, 1], [0, 3, 4, 2, 5, 7, 1, 6])
     """
 
     counts: tuple[int, ...]
@@ -96,7 +96,7 @@ class Exchange:
         """The random order into which a rank puts its own elements: those that come to its places, counted within its
         share. Of all elements, for rank 0, where all are put into one order."""
         count = self.elements if self.is_whole else self.counts[rank]
-        return np.argsort(random_bits(self.seed, (rank, self.epoch, ORDER)).random_raw(count), kind="stable")
+        return ascending(random_bits(self.seed, (rank, self.epoch, ORDER)).random_raw(count))
 
     def own_places(self, rank: int) -> Ints:
         """The places in this order of which the elements change places, one for each slot. They are evenly spread, so
@@ -110,7 +110,7 @@ class Exchange:
         some = max(1, DRAWN // self.ranks)
         for first in range(0, self.slots, some):
             count = min(some, self.slots - first)
-            yield first, np.argsort(bits.random_raw(count * self.ranks).reshape(count, -1), axis=1, kind="stable")
+            yield first, ascending(bits.random_raw(count * self.ranks).reshape(count, -1))
 
     def order(self) -> Ints:
         """The new order of all elements, share after share: element `order[i]` comes to place i. int64 (elements,)."""
