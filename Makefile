@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers larger transports hosts interrupts planning ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers larger transports hosts interrupts planning exchange ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -94,6 +94,9 @@ cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text
 
 planning: $(STAMP) ## the time of the first plan of every example
 	$(BIN)/python -m benchmarks.planning $(ARGS)
+
+exchange: $(STAMP) ## shuffles that exchange a part: accuracy at 2 to 64 simulated ranks, bytes, time next to Ray Data
+	$(BIN)/python -m benchmarks.exchange $(ARGS)
 
 ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites and without each one of them
 	$(BIN)/python -m benchmarks.ablation $(ARGS)
