@@ -16,6 +16,7 @@ import orion
 from orion.arrays.dense import array
 from orion.arrays.storage import Storage
 from orion.errors import StorageError
+from orion.runtime.ray.group import Group
 from orion.runtime.ray.lines import ChannelLine, RayLine
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Ready
@@ -143,6 +144,84 @@ def test_nodes_have_rows_and_elements_in_their_new_order_after_a_shuffle(nodes):
         expected = outcome()
     for mine, its in zip(outcome(), expected, strict=True):
         np.testing.assert_array_equal(mine, its)
+
+
+@orion.parallel_for
+def add_rows(X, out):
+    for s in range(X.shape[0]):
+        out[s] += X[s].sum()
+
+
+@orion.parallel_for
+def raise_rows(X):
+    for s in range(X.shape[0]):
+        for k in range(X.shape[1]):
+            X[s, k] += s
+
+
+def test_nodes_are_sent_the_rows_alone_that_come_from_elsewhere(nodes):
+    ranks = nodes.workers
+    X, out = array(np.arange(6400).reshape(1600, 4)), orion.zeros(1600, dtype=int)
+    add_rows(X, out)
+    group = nodes._backend._team.group
+    before = group.moved
+    add_rows(X, out)
+    unshuffled = group.moved - before
+    away = [rank for rank, node in enumerate(group.nodes) if node != group.driver_node]
+    here = [rank for rank in range(ranks) if rank not in away]
+    for part in (0, 0.25, 1, 0.5):
+        X.shuffle(exchange=part, seed=2)
+        last, order = X.last_shuffle, X.last_shuffle.order()
+        before = group.moved
+        add_rows(X, out)
+        node_of = np.array(group.nodes)[np.repeat(np.arange(ranks), last.counts)]
+        came = np.isin(np.repeat(np.arange(ranks), last.counts), away) & (node_of != node_of[order])
+        assert group.moved - before - unshuffled == came.sum() * 4 * 8
+        if not here and len(set(group.nodes)) == ranks:  # each rank has a node of its own
+            assert came.sum() * 4 * 8 == last.bytes
+        assert part == 0 or came.any()
+
+
+def test_nodes_have_what_was_written_between_shuffles(nodes):
+    """Shuffles, calls that read or write, and writes from outside, in any order."""
+    random = np.random.default_rng(5)
+    X, out, total = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int), np.zeros(300, int)
+    own = X.to_numpy()
+    for _ in range(60):
+        match random.integers(6):
+            case 0 | 1:
+                X.shuffle(exchange=random.choice([0, 0.3, 1]), seed=int(random.integers(9)), ranks=4)
+                own = own[X.last_shuffle.order()]
+            case 2:
+                row = random.integers(300)
+                X[row] = own[row] = random.integers(1000)
+            case 3:
+                raise_rows(X)
+                own += np.arange(300)[:, None]
+            case _:
+                add_rows(X, out)
+                total += own.sum(axis=1)
+                np.testing.assert_array_equal(out.view, total)
+        np.testing.assert_array_equal(X.view, own)
+
+
+def test_a_node_that_may_have_put_rows_in_order_is_sent_them_anew(nodes, monkeypatch):
+    X, out = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int)
+    add_rows(X, out)
+    X.shuffle(exchange=0.5, seed=1)
+    make_ready = Group.make_ready
+
+    def breaks_off(self, *given):
+        make_ready(self, *given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Group, "make_ready", breaks_off)
+    with pytest.raises(KeyboardInterrupt):
+        add_rows(X, out)
+    monkeypatch.undo()
+    out[:] = 0
+    add_rows(X, out)
+    np.testing.assert_array_equal(out.view, X.view.sum(axis=1))
 
 
 def test_a_loop_that_stores_elements_runs_on_one_node(nodes):

@@ -39,6 +39,9 @@ class DenseArray(Shuffled):
     (2, 8)
     """
 
+    shuffles = 0
+    """How often its rows were shuffled."""
+
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self._shape = shape
         self._storage = current_storage().zeros(padded_shape(shape, dtype), dtype)
@@ -101,6 +104,7 @@ class DenseArray(Shuffled):
         def move() -> None:
             move_rows(rows, order, moving * (rows.nbytes // len(rows)))
             self._last_shuffle = exchange
+            self.shuffles += 1
 
         as_a_whole(move)
 

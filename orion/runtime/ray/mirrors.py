@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.group import Group
-from orion.runtime.ray.orders import Filling
+from orion.runtime.ray.orders import FILL_BYTES, Filling
 from orion.runtime.ray.regions import Mask, Region, Section
+from orion.runtime.ray.reordered import Reordered, Rows, lacking_rows
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
 from orion.runtime.ray.up_to_date import UpToDate
@@ -66,7 +67,8 @@ class Mirrors:
     """The nodes of a group, other than the driver's, with the segments that each has copies of.
 
     Elements of sparse arrays are sent once, and again when values were stored: `_sent` are the blocks of which a node
-    has the elements of some tiles, with the version of these. Of dense arrays that is sent which is not `up_to_date`.
+    has the elements of some tiles, with the version of these. Of dense arrays that is sent which is not `up_to_date`;
+    `_shuffles` says how often the rows of each had been shuffled then.
     """
 
     def __init__(self, group: Group, store: Store) -> None:
@@ -75,6 +77,7 @@ class Mirrors:
         self._names: dict[str, dict[int, SegmentName]] = {node: {} for node in group.nodes if node != group.driver_node}
         self._sent: dict[str, set[Sent]] = {node: set() for node in self._names}
         self.up_to_date = UpToDate()
+        self._shuffles: dict[Block, int] = {}
         self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
 
     def names(self, node: str) -> Mapping[int, SegmentName]:
@@ -86,6 +89,7 @@ class Mirrors:
         if not segments:
             return
         self.up_to_date.forget(segments)
+        self._shuffles = {block: count for block, count in self._shuffles.items() if block.segment not in segments}
         for node, names in self._names.items():
             for segment in segments:
                 names.pop(segment, None)
@@ -95,23 +99,47 @@ class Mirrors:
         """Bring the nodes of a run what their workers need before it."""
         remote = [node for node in self._nodes(prepared) if node in self._names]
         if remote:
-            for name in placed.own:
-                self.up_to_date.look(placed.dense[name], self._array(placed.dense[name]))
-            self._fill(prepared, run_memory, placed, remote)
+            reordered: dict[str, list[Filling]] = {node: [] for node in remote}
+            try:
+                for name in placed.own:
+                    self._reorder(placed, name, reordered)
+                    self.up_to_date.look(placed.dense[name], self._array(placed.dense[name]))
+                self._fill(prepared, run_memory, placed, reordered)
+            except BaseException:  # nobody knows which nodes have put rows in order
+                for block in {one.block for several in reordered.values() for one in several}:
+                    self.up_to_date.written(block)
+                raise
         for name in prepared.written & placed.dense.keys():
             self.up_to_date.written(placed.dense[name])
 
-    def _fill(self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun, remote: Sequence[str]) -> None:
-        """Send nodes what they lack."""
+    def _reorder(self, placed: PlacedRun, name: str, fillings: dict[str, list[Filling]]) -> None:
+        """Where an array was shuffled since nodes were last brought up to date, add to their `fillings` what gives them
+        the new order. More shuffles than one, or what else was written, shows when the array is looked at."""
+        block, (count, last) = placed.dense[name], placed.own[name]
+        before, self._shuffles[block] = self._shuffles.get(block), count
+        if before is None or last is None or count != before + 1 or last.elements != block.shape[0]:
+            return
+        array, order, columns = self._array(block), last.order(), placed.shapes[name][-1]
+        for node, had in self.up_to_date.shuffled(block, order, fillings).items():
+            fillings[node].append(Filling(block, Reordered.of(last, had), array[:0]))
+            places = lacking_rows(order, had)
+            some = max(1, FILL_BYTES * len(array) // max(1, array.nbytes))
+            for rows in (Rows(places[low : low + some], columns) for low in range(0, len(places), some)):
+                fillings[node].append(Filling(block, rows, rows.of(array)))
+
+    def _fill(
+        self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun, reordered: Mapping[str, Sequence[Filling]]
+    ) -> None:
+        """Send nodes what they lack, after rows that they put in order."""
         shares = self._traffic_of(prepared, placed).shares
         fillings, new = {}, {}
-        for node in remote:
+        for node in reordered:
             self._create(node, {run_memory, *placed.segments()})
             new[node] = self._missing(prepared, shares[node], node, placed)
             elements = [filling for parts in new[node].values() for filling in parts]
-            fillings[node] = (*self._dense(prepared, node, placed), *elements)
+            fillings[node] = (*reordered[node], *self._dense(prepared, node, placed), *elements)
         self._group.make_ready(run_memory, fillings, prepared.workers)
-        for node in remote:
+        for node in reordered:
             fresh = {key[:2] for key in new[node]}
             self._sent[node] = {key for key in self._sent[node] if key[:2] not in fresh} | new[node].keys()
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
-from orion.runtime.ray.regions import Mask, Region, Scattered, Section
+from orion.runtime.ray.regions import Mask, Region, Section
+from orion.runtime.ray.reordered import Reordered, Rows
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -128,13 +129,13 @@ class Filling:
     """What the driver puts into a part of a node's copy of a block."""
 
     block: Block
-    region: Section
+    region: Section | Reordered | Rows
     data: NDArray[Any]
 
     def parts(self, most: int) -> Iterator[Filling]:
         """The same in parts of at most so many bytes, as far as whole rows are no more than that."""
         region, rows = self.region, len(self.data) if self.data.ndim else 1
-        if self.data.nbytes <= most or rows < 2 or isinstance(region, Scattered) or region.lean is not None:
+        if self.data.nbytes <= most or rows < 2 or not isinstance(region, Region) or region.lean is not None:
             yield self
             return
         (first, _), *others = region.box or ((0, rows),)

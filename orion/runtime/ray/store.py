@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.arrays.exchange import Exchange
 from orion.arrays.frozen import is_frozen
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
@@ -44,9 +45,10 @@ class LoopBlocks:
 @dataclass(frozen=True, slots=True)
 class PlacedRun:
     """The arguments of one run. `copies` are (caller's array, shared copy, whether it is written) and `dense`
-    the blocks of all dense arrays, by name; `own` are Orion's own, and `local` those without contents, which the
-    function makes. `shapes` are those of the dense arrays, without padding. `layouts` are held so that none goes before
-    the run is over: each sparse array itself holds only the one that was asked for last. A loop over ranges has None.
+    the blocks of all dense arrays, by name; `own` are Orion's own, with how often each was shuffled, and how last, and
+    `local` those without contents, which the function makes. `shapes` are those of the dense arrays, without padding.
+    `layouts` are held so that none goes before the run is over: each sparse array itself holds only the one that was
+    asked for last. A loop over ranges has None.
     """
 
     loops: tuple[LoopBlocks, ...]
@@ -54,7 +56,7 @@ class PlacedRun:
     copies: Mapping[str, tuple[NDArray[Any], NDArray[Any], bool]]
     dense: Mapping[str, Block]
     shapes: Shapes
-    own: frozenset[str]
+    own: Mapping[str, tuple[int, Exchange | None]]
     local: frozenset[str]
     layouts: tuple[TileLayout | None, ...]
 
@@ -167,7 +169,8 @@ class Store:
         begin_stores(prepared, layouts, arguments)
         kinds = (np.ndarray, DenseArray, LocalArray)
         shapes = {name: value.shape for name, value in arguments.items() if isinstance(value, kinds)}
-        own = frozenset(name for name, value in arguments.items() if isinstance(value, DenseArray))
+        arrays = ((name, value) for name, value in arguments.items() if isinstance(value, DenseArray))
+        own = {name: (array.shuffles, array.last_shuffle) for name, array in arrays}
         local = frozenset(name for name, value in arguments.items() if isinstance(value, LocalArray))
         given = skeleton_arguments(prepared, arguments)
         return PlacedRun(loops, given, copies, dense, shapes, own, local, tuple(layouts))

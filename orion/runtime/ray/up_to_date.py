@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.shuffled import move_rows
 from orion.runtime.ray.cells import Cells
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.ray.segments import Block
+from orion.schedule.schedule import Ints
 
 PIECE_BYTES = 1 << 18
 """Rows are compared so many bytes at a time: few enough for a core's own cache."""
@@ -72,6 +74,24 @@ class Part:
         """Rows are not what they were."""
         self.has.reshape(-1)[self.cells.in_rows(low, high)] = False
 
+    def whole_rows(self, count: int) -> Mask:
+        """The rows, of so many, of which the node has all cells, bool (count,); none of cells along skews."""
+        cuts = self._row_cuts(count)
+        whole = self.has.reshape(len(cuts) - 1, -1).all(axis=1) if len(cuts) else np.zeros(1, np.bool_)
+        return np.repeat(whole, np.diff(cuts) if len(cuts) else count)
+
+    def keep_rows(self, rows: Mask) -> None:
+        """The node has these rows, bool (rows,), and no others; of cells along skews nothing is known any more."""
+        cuts = self._row_cuts(len(rows))
+        self.has[...] = False
+        if len(cuts):
+            self.has[np.logical_and.reduceat(rows, cuts[:-1])] = True
+
+    def _row_cuts(self, count: int) -> Ints:
+        """Where so many rows are cut, if they are by themselves."""
+        cuts = self.cells.cuts[0] if self.cells.rank and not self.cells.skews else np.empty(0, np.int64)
+        return cuts if len(cuts) > 1 and (cuts[0], cuts[-1]) == (0, count) else cuts[:0]
+
     def covers(self, cells: Cells) -> Mask:
         """Which of other cells of the array lie in cells that the node has, bool (*cells); of cells along skews perhaps
         not all."""
@@ -106,6 +126,25 @@ class UpToDate:
             bring_up_to_date(image, array, lambda low, high: self.differs(block, low, high))
         elif sum(one.nbytes for one in self._images.values()) + array.nbytes <= self._most:
             self._images[block] = array.copy()
+
+    def shuffled(self, block: Block, order: Ints, nodes: Iterable[str]) -> dict[str, Mask]:
+        """Before `look`: the rows of an array were put into another order since the last run, and its image is put
+        into it here. Given back are, for each of these nodes that has some, the rows that it had, bool (rows,): of the
+        same ones it is known to be up to date from now on, once it has put them in order (`Reordered`) and been sent
+        those that it did not have. Nothing is known of any other node, nor of any where there is no image."""
+        image, known = self._images.pop(block, None), self._parts.pop(block, {})  # half-way there is neither
+        if image is None:
+            return {}
+        move_rows(image, order, 0)
+        parts = {node: known[node] for node in nodes if node in known}
+        had = {node: np.logical_or.reduce([part.whole_rows(len(image)) for part in own]) for node, own in parts.items()}
+        had = {node: rows for node, rows in had.items() if rows.any()}
+        for node, rows in had.items():
+            for part in parts[node]:
+                part.keep_rows(rows)
+        self._parts[block] = {node: parts[node] for node in had}
+        self._images[block] = image
+        return had
 
     def differs(self, block: Block, low: int, high: int) -> None:
         """Rows of a block are no longer what they were at the end of the last run."""
