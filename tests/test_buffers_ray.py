@@ -40,7 +40,7 @@ def test_a_model_learns_as_it_does_one_by_one(actors):
     serial, w = np.zeros(50), np.zeros(50)
     slr(*data, serial, orion.buffer(serial), 0.1)
     parallel_slr(*data, w, orion.buffer(w, max_delay=40), 0.1)
-    assert loss(*data, w) < 1.03 * loss(*data, serial)
+    assert loss(*data, w) < 1.1 * loss(*data, serial)
 
 
 def test_updates_that_are_no_numbers_leave_all_as_it_was(actors):

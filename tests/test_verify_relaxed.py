@@ -7,7 +7,7 @@ import pytest
 
 import orion
 from orion.errors import PlanError
-from orion.plan.relaxed import NOT_RELAXED
+from orion.plan.relaxed import NOT_RELAXED, How
 from orion.verify.relaxed import prove_relaxed
 
 
@@ -38,9 +38,9 @@ CHANGES = {
     "too rare": (lambda relaxed: replace(relaxed, every=41), "later than 40"),
     "never": (lambda relaxed: replace(relaxed, every=0), "later than 40"),
     "too late": (lambda relaxed: replace(relaxed, max_delay=41), "later than 40"),
-    "read": (lambda relaxed: changed(relaxed, leading=-1), "not be found"),
-    "unlisted": (lambda relaxed: changed(relaxed, leading=0), "not be found"),
-    "finer": (lambda relaxed: changed(relaxed, leading=2), "not be found"),
+    "read": (lambda relaxed: changed(relaxed, how=How.READ), "not be found"),
+    "unlisted": (lambda relaxed: changed(relaxed, how=How.LISTED, leading=0), "not be found"),
+    "finer": (lambda relaxed: changed(relaxed, how=How.LISTED, leading=2), "not be found"),
 }
 
 
@@ -58,9 +58,15 @@ def test_changed_plans_do_not(name):
 
 def test_a_list_of_rows_holds_no_elements_of_other_rows():
     loop = planned(strips, (5000, 4))
-    assert not loop.relaxed.arrays[0].is_dense
+    assert loop.relaxed.arrays[0].how is How.LISTED
     with pytest.raises(PlanError, match="not be found"):
         prove_relaxed(loop.nest, changed(loop.relaxed, leading=2), waits=False)
+
+
+def test_slices_are_not_added_at_once():
+    loop = planned(strips, (5000, 4))
+    with pytest.raises(PlanError, match="cannot be applied at once"):
+        prove_relaxed(loop.nest, changed(loop.relaxed, how=How.AT_ONCE), waits=False)
 
 
 def test_a_fixed_order_is_kept():

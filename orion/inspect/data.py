@@ -89,7 +89,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       `copies`: how many of them are added to and combined);
       `names` of the source that are other arrays in this loop (`name`, `array`);
     - `relaxed`, for a loop with arrays whose updates may be late (else None): its `arrays` (`array`, `buffer`,
-      `helpers`, `is_listed`: a worker keeps a list of the elements that it has updated, `line`), `max_delay`, `every`:
+      `helpers`, `how`: "dense", "listed" or "at once", `line`), `max_delay`, `every`:
       the iterations after which a worker applies its updates, and `deterministic`;
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
@@ -196,7 +196,7 @@ def _relaxed(relaxed: Relaxed) -> dict[str, Any] | None:
     arrays = [
         {
             "array": one.buffered.array, "buffer": one.buffered.source, "helpers": list(one.buffered.helpers),
-            "is_listed": not one.is_dense, "line": one.buffered.span.line,
+            "how": str(one.how), "line": one.buffered.span.line,
         }
         for one in relaxed.arrays
     ]  # fmt: skip

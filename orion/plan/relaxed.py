@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from math import prod
 
 from orion.cost.grid import likely_trips
 from orion.cost.sizes import Sizes
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Buffered
-from orion.ir.nodes import For, If, Slice, Stmt, Subscript, Update, While
+from orion.ir.nodes import For, If, Slice, Stmt, Subscript, Update, While, count_names, every
 from orion.ir.program import LoopNest
 
 FLUSHES = 4
@@ -19,22 +20,33 @@ ahead of others at all."""
 
 SPARSE = 4
 """Applying updates looks at all elements, unless these are so many times as many as updates: to keep a list of those
-costs more than to look at some zeros."""
+costs more than to look at some zeros. To add each at once costs more, too, where workers add to the same elements all
+the time, but less than a list."""
+
+
+class How(StrEnum):
+    """How a worker applies its updates of an array: all elements are looked at for some, or those in a list; or each is
+    applied at once, by one instruction that nobody gets in between; or there are none, as the loop only reads it."""
+
+    DENSE = "dense"
+    LISTED = "listed"
+    AT_ONCE = "at once"
+    READ = "read"
 
 
 @dataclass(frozen=True, slots=True)
 class RelaxedArray:
-    """An array with a buffer. `leading`: each update is of the part of the array that so many subscripts say. Where it
-    `is_dense`, all elements are looked at when updates are applied, else those in a list of such parts."""
+    """An array with a buffer. `leading`: each update is of the part of the array that so many subscripts say; those of
+    a list are such parts."""
 
     buffered: Buffered
-    is_dense: bool
+    how: How
     leading: int
 
     @property
-    def is_written(self) -> bool:
-        """Whether the loop updates it; else it reads it."""
-        return self.leading >= 0
+    def is_collected(self) -> bool:
+        """Whether a worker collects its updates, to apply them later."""
+        return self.how in (How.DENSE, How.LISTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,11 @@ class Relaxed:
     def __bool__(self) -> bool:
         return bool(self.arrays)
 
+    @property
+    def has_delays(self) -> bool:
+        """Whether any update may be late at all."""
+        return any(one.is_collected for one in self.arrays)
+
 
 NOT_RELAXED = Relaxed((), 0, 0, False)
 
@@ -60,21 +77,30 @@ def relaxed_at(nest: LoopNest, iterations: int | None, sizes: Sizes) -> Relaxed:
     if not nest.buffered:
         return NOT_RELAXED
     max_delay = min(one.max_delay for one in nest.buffered)
-    every = max(1, max_delay // FLUSHES)
-    arrays = tuple(_relaxed_array(one, nest, iterations, every, sizes) for one in nest.buffered)
-    return Relaxed(arrays, every, max_delay, any(one.deterministic for one in nest.buffered))
+    often = max(1, max_delay // FLUSHES)
+    arrays = tuple(_relaxed_array(one, nest, iterations, often, sizes) for one in nest.buffered)
+    return Relaxed(arrays, often, max_delay, any(one.deterministic for one in nest.buffered))
 
 
-def _relaxed_array(one: Buffered, nest: LoopNest, iterations: int | None, every: int, sizes: Sizes) -> RelaxedArray:
+def _relaxed_array(one: Buffered, nest: LoopNest, iterations: int | None, often: int, sizes: Sizes) -> RelaxedArray:
     shape = sizes.shapes.get(one.array)
     found = [*_updates(nest.body, one.name, nest, float(iterations or 1), 1.0, sizes)]
     if not found:
-        return RelaxedArray(one, True, -1)
+        return RelaxedArray(one, How.READ, 0)
     leading = min(_leading(target) for target, _ in found)
     if shape is None or not leading:
-        return RelaxedArray(one, True, leading)
-    parts, updates = prod(shape[:leading]), every * sum(times for _, times in found)
-    return RelaxedArray(one, parts <= SPARSE * updates, leading)
+        return RelaxedArray(one, How.DENSE, leading)
+    parts, updates = prod(shape[:leading]), often * sum(times for _, times in found)
+    if parts <= SPARSE * updates:
+        return RelaxedArray(one, How.DENSE, leading)
+    return RelaxedArray(one, How.AT_ONCE if _may_be_at_once(one, nest, len(shape)) else How.LISTED, leading)
+
+
+def _may_be_at_once(one: Buffered, nest: LoopNest, rank: int) -> bool:
+    """Whether all uses are of elements, to which updates are only added, in no fixed order."""
+    uses = [use for use in every(Subscript, *nest.body) if use.base.name == one.name]
+    is_of_elements = all(_leading(use) == rank for use in uses) and count_names(nest.body, one.name) == len(uses)
+    return is_of_elements and one.apply is None and not one.deterministic
 
 
 def _leading(target: Subscript) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from orion.errors import PlanError
 from orion.ir.nodes import Assign, Slice, Subscript, Tuple, Update, Var, every
 from orion.ir.program import LoopNest
-from orion.plan.relaxed import Relaxed, RelaxedArray
+from orion.plan.relaxed import How, Relaxed, RelaxedArray
 
 
 def prove_relaxed(nest: LoopNest, relaxed: Relaxed, *, waits: bool) -> None:
@@ -51,6 +51,12 @@ def _prove_found(nest: LoopNest, array: RelaxedArray) -> None:
         target = node.target
         if not isinstance(target, Subscript) or target.base.name != array.buffered.name:
             continue
+        if array.how is How.AT_ONCE:
+            is_right = array.buffered.apply is None and not array.buffered.deterministic
+            if not is_right or any(isinstance(part, Slice) for part in target.index):
+                raise PlanError(f"{node.span}: an update of {array.buffered.array} cannot be applied at once")
+            continue
         points = next((k for k, part in enumerate(target.index) if isinstance(part, Slice)), len(target.index))
-        if not array.is_written or array.leading > points or (not array.is_dense and not array.leading):
+        is_found = array.how is How.DENSE or (array.how is How.LISTED and array.leading)
+        if not is_found or array.leading > points:
             raise PlanError(f"{node.span}: an update of {array.buffered.array} would not be found")

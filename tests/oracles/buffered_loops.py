@@ -138,7 +138,7 @@ class BufferedLoop:
             assert one.latest <= one.max_delay, told
         tally["calls"] += 1
         tally["relaxed"] += any(loop.strategy == "relaxed" for loop in plan.loops)
-        tally["listed"] += any(not one.is_dense for loop in plan.loops for one in loop.relaxed.arrays)
+        tally.update({str(one.how) for loop in plan.loops for one in loop.relaxed.arrays})
         tally["late"] += any(one.latest for one in run.late)
         tally["in order"] += self.is_deterministic
         tally[self.kind] += 1

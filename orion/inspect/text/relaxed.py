@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from orion.ir.nodes import Subscript, Update, every
 from orion.plan.plan import LoopPlan
-from orion.plan.relaxed import RelaxedArray
+from orion.plan.relaxed import How, RelaxedArray
 
 
 def relaxed_in_words(loop: LoopPlan) -> list[str]:
     """A sentence for each array with a buffer, and one on how its updates are applied."""
     relaxed = loop.relaxed
     found = [_array(loop, one) for one in relaxed.arrays]
-    if found:
+    if relaxed.has_delays:
         often = f"after {'every iteration' if relaxed.every == 1 else f'{relaxed.every:,} iterations of its own'}"
         who = "all workers apply their updates, one after the other," if relaxed.deterministic else (
             "a worker applies its updates"
@@ -30,7 +30,9 @@ def _array(loop: LoopPlan, one: RelaxedArray) -> str:
     if reads and updates:
         read, update = reads[0], updates[0]
         told += f", so that `{buffered.array}` in line {read.span.line} need not wait for line {update.span.line}"
-    how = "looked for among all elements" if one.is_dense else "kept in a list"
+    if one.how is How.AT_ONCE:
+        return f"`{buffered.array}`: updates by `{buffered.source}` are added at once, in any order"
+    how = "looked for among all elements" if one.how is How.DENSE else "kept in a list"
     applied = "" if buffered.apply is None else f", applied by `{buffered.apply}`"
     return f"{told}; a worker's own are {how}{applied}"
 

@@ -20,7 +20,7 @@ from orion.kernel.calling import APPLIED, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import Writer
-from orion.plan.relaxed import RelaxedArray
+from orion.plan.relaxed import How, RelaxedArray
 
 Called = Mapping[Argument, str]
 
@@ -42,9 +42,9 @@ LISTS = {"marks": "uint8", "listed": "int64"}
 
 def lists_of(one: RelaxedArray) -> tuple[str, ...]:
     """Those of an array: a list where not all parts are looked at, and marks where it has one, or has snapshots."""
-    if not one.is_written:
-        return ()
-    return ("marks", "listed") if not one.is_dense else ("marks",) if one.buffered.snapshots else ()
+    if one.how is How.LISTED:
+        return ("marks", "listed")
+    return ("marks",) if one.how is How.DENSE and one.buffered.snapshots else ()
 
 
 class Flushes:
@@ -70,8 +70,10 @@ class Flushes:
     # ------------------------------------------------------------ in tiles
 
     def begin(self) -> Writer:
-        """Before the iterations of a tile."""
+        """Before the iterations of a tile. Where nothing is collected nobody waits, here and there."""
         relaxed, writer = self._facts.relaxed, Writer(depth=1)
+        if not relaxed.has_delays:
+            return writer
         if relaxed.deterministic:
             writer.add(f"{self._left} = left_of({self._of('notes')}, {self.round}, {relaxed.every})")
             return writer
@@ -85,6 +87,8 @@ class Flushes:
     def step(self, writer: Writer) -> None:
         """Before an iteration."""
         relaxed = self._facts.relaxed
+        if not relaxed.has_delays:
+            return
         with writer.block(f"if {self._left} == 0:"):
             if relaxed.deterministic:
                 self._apply_in_turn(writer)
@@ -101,6 +105,8 @@ class Flushes:
         """After the iterations of a tile. In a fixed order updates are applied after the same iterations whatever tiles
         there are, and after the last one."""
         writer = Writer(depth=1)
+        if not self._facts.relaxed.has_delays:
+            return writer
         if self._facts.relaxed.deterministic:
             writer.add(f"{self._of('notes')}[{LEFT}] = {self._left}")
             with writer.block(f"if {self.is_last}:"):
@@ -129,25 +135,25 @@ class Flushes:
                 writer.add(self._leave)
 
     def _passed(self) -> list[str]:
-        arrays = dict.fromkeys(self._names.user(name) for one in self._written() for name in one.buffered.names)
-        lists = [self._of(kind, one.buffered.name) for one in self._written() for kind in lists_of(one)]
+        arrays = dict.fromkeys(self._names.user(name) for one in self._collected() for name in one.buffered.names)
+        lists = [self._of(kind, one.buffered.name) for one in self._collected() for kind in lists_of(one)]
         return [*arrays, *lists, self._of("locks"), self._of("notes")]
 
-    def _written(self) -> list[RelaxedArray]:
-        return [one for one in self._facts.relaxed.arrays if one.is_written]
+    def _collected(self) -> list[RelaxedArray]:
+        return [one for one in self._facts.relaxed.arrays if one.is_collected]
 
     # ------------------------------------------------------------ updates
 
     def noted(self, name: str) -> list[RelaxedArray]:
         """The array with this buffer, where it is noted which parts of it are used."""
-        return [one for one in self._written() if one.buffered.name == name and lists_of(one)]
+        return [one for one in self._collected() if one.buffered.name == name and lists_of(one)]
 
     def note(self, writer: Writer, one: RelaxedArray, parts: list[str]) -> None:
         """Note that the part with these subscripts has an update, or is about to be read; where it is the first such
         use, its snapshots are taken."""
         buffered, lists = one.buffered, [self._of(kind, one.buffered.name) for kind in lists_of(one)]
         place = self._part(self._names.user(buffered.array), [f"int64({part})" for part in parts])
-        called = f"note_{'part' if one.is_dense else 'in_list'}({', '.join(lists)}, {place})"
+        called = f"note_{'part' if one.how is How.DENSE else 'in_list'}({', '.join(lists)}, {place})"
         if not buffered.snapshots:
             writer.add(called)
             return
@@ -156,15 +162,46 @@ class Flushes:
             for name, of in zip(buffered.snapshots, buffered.snapshot_of, strict=True):
                 writer.add(f"{self._names.user(name)}[{at}] = {self._names.user(buffered.helpers[of])}[{at}]")
 
+    # ------------------------------------------------------------ updates that are applied at once
+
+    def is_at_once(self, name: str) -> bool:
+        """Whether updates of an array with this buffer are applied at once."""
+        return any(one.buffered.name == name for one in self._at_once())
+
+    def add_at_once(self, writer: Writer, name: str, index: str, update: str) -> None:
+        """Add an update to the element with these subscripts."""
+        number, one = next(
+            (number, one) for number, one in enumerate(self._facts.relaxed.arrays) if one.buffered.name == name
+        )
+        array = self._names.user(one.buffered.array)
+        new = self._names.fresh("update")
+        writer.add(f"{new} = {update}")
+        if np.dtype(self._dtype(one)).kind == "f":
+            with writer.block(f"if {new} != {new}:"):
+                writer.add(f"tell_not_a_number({number}, -1, control)")
+                writer.add(self._leave)
+        writer.add(f"add_at({array}, ({index},), {new})")
+
+    def _at_once(self) -> list[RelaxedArray]:
+        return [one for one in self._facts.relaxed.arrays if one.how is How.AT_ONCE]
+
+    def _dtype(self, one: RelaxedArray) -> str:
+        kind = self._facts.array(one.buffered.array)
+        assert kind is not None
+        return kind.dtype
+
     # ------------------------------------------------------------ the function
 
     def function(self) -> Writer:
         """The function that applies a worker's updates."""
         writer = Writer()
+        if not self._facts.relaxed.has_delays:
+            return writer
         writer.add("@tile_function")
         with writer.block(f"def {self._flush}({', '.join([*self._passed(), 'control'])}):"):
-            for number, one in enumerate(self._written()):
-                self._flush_array(writer, number, one)
+            for number, one in enumerate(self._facts.relaxed.arrays):
+                if one.is_collected:
+                    self._flush_array(writer, number, one)
             writer.add("return True")
         writer.add("")
         writer.add("")
@@ -176,7 +213,7 @@ class Flushes:
         indices = [self._names.fresh(f"at_{axis}") for axis in range(self._rank(one))]
         depth = writer.depth
         part = self._names.fresh("part")
-        if one.is_dense:
+        if one.how is How.DENSE:
             for axis in range(leading):
                 writer.add(f"for {indices[axis]} in range({self._extent(one, axis)}):")
                 writer.depth += 1
@@ -206,7 +243,7 @@ class Flushes:
         writer.depth = inner
         writer.add(f"unlock({self._of('locks')}, {part})")
         writer.depth = depth
-        if not one.is_dense:
+        if one.how is How.LISTED:
             writer.add(f"{self._of('listed', one.buffered.name)}[0] = 0")
         elif one.buffered.snapshots:
             writer.add(f"{self._of('marks', one.buffered.name)}[:] = 0")
@@ -215,9 +252,7 @@ class Flushes:
         buffered, at = one.buffered, ", ".join(f"uint64({index})" for index in indices)
         update = self._names.fresh("update")
         writer.add(f"{update} = {self._pending(one, indices)}")
-        kind = self._facts.array(buffered.array)
-        assert kind is not None
-        if np.dtype(kind.dtype).kind == "f":
+        if np.dtype(self._dtype(one)).kind == "f":
             with writer.block(f"if {update} != {update}:"):
                 place = self._part(self._names.user(buffered.array), indices)
                 writer.add(f"tell_not_a_number({number}, {place}, control)")

@@ -10,8 +10,10 @@ from typing import Any
 
 from orion.dependence.bounds import Place
 from orion.ir.function import Function
-from orion.ir.nodes import NODE_CLASSES
+from orion.ir.nodes import NODE_CLASSES, Const, Expr, Subscript, Update, every
 from orion.ir.printer import print_function
+from orion.ir.program import LoopNest
+from orion.ir.rewriting import rewrite
 from orion.ir.types import Shapes, Types
 from orion.kernel.calling import KernelSource
 from orion.kernel.emit.arguments import kernel_arguments
@@ -24,6 +26,7 @@ from orion.kernel.emit.stop_bounds import Bracket
 from orion.kernel.emit.tile import LoopText, emit_functions
 from orion.kernel.emit.writer import Writer
 from orion.plan.plan import Inspected, LoopPlan, Tiled
+from orion.plan.relaxed import How, Relaxed
 from orion.typing.expression_types import Typing, with_buffers
 from orion.typing.functions import FUNCTIONS, Own
 
@@ -48,7 +51,7 @@ def emit_kernel(
 
     Raises UnsupportedLoopError for what kernels have no form for.
     """
-    nest = plan.nest
+    nest = without_own_updates(plan.nest, plan.relaxed)
     own = tuple(array.name for array in plan.private_arrays)
     typing = with_buffers(typing, nest.buffers)
     scalars, block = plan.analysis.scalars, _block(plan)
@@ -72,6 +75,20 @@ def emit_kernel(
     name = f"{nest.function.name}_{nest.number}"
     extents_ndim = 3 if nest.elements is None else 1
     return KernelSource(name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim)
+
+
+def without_own_updates(nest: LoopNest, relaxed: Relaxed) -> LoopNest:
+    """The loop without reads of updates that have not been applied, where each is applied at once: there are none."""
+    at_once = {one.buffered.name for one in relaxed.arrays if one.how is How.AT_ONCE}
+    if not at_once:
+        return nest
+    targets = {update.target.span for update in every(Update, *nest.body)}
+
+    def change(expr: Expr) -> Expr:
+        is_read = isinstance(expr, Subscript) and expr.base.name in at_once and expr.span not in targets
+        return Const(0, expr.span) if is_read else expr
+
+    return replace(nest, body=tuple(rewrite(statement, change) for statement in nest.body))
 
 
 def _cuts(plan: LoopPlan) -> tuple[int, ...]:

@@ -31,8 +31,8 @@ VECTORS = tuple(
 )
 TAKING = ("PATIENCE", "take")
 BUFFERS = (
-    "begin_tile", "has_applied", "has_done_all", "left_of", "lock", "may_begin", "my_turn", "note_in_list", "note_part",
-    "tell_not_a_number", "turn_is_over", "unlock",
+    "add_at", "begin_tile", "has_applied", "has_done_all", "left_of", "lock", "may_begin", "my_turn", "note_in_list",
+    "note_part", "tell_not_a_number", "turn_is_over", "unlock",
 )  # fmt: skip
 COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (

@@ -28,6 +28,7 @@ from orion.ir.nodes import (
     Stmt,
     Subscript,
     Tuple,
+    Unary,
     Update,
     Var,
     While,
@@ -132,7 +133,7 @@ class Statements(Assignments):
                 self.comment(statement)
                 self.check_order(statement)
                 self.note_uses(statement, is_before=True)
-                if self.running_extreme(statement):
+                if self.running_extreme(statement) or self.added_at_once(statement):
                     return
                 if not self.chosen_at_once(statement):
                     self.simple(statement)
@@ -155,6 +156,18 @@ class Statements(Assignments):
                 if is_before == bool(one.buffered.snapshots):
                     parts = [self.index(subscript, axis, subscript.index[axis], base) for axis in range(one.leading)]
                     self.flushes.note(self.writer, one, parts)
+
+    def added_at_once(self, statement: Stmt) -> bool:
+        """Emit an update of a buffer that is applied at once; whether it is one."""
+        match statement:
+            case Update(Subscript(base) as target, op, value) if self.flushes and self.flushes.is_at_once(base.name):
+                dtype, array = self.type_of(target).dtype, self.names.user(base.name)
+                update = self.operand(Unary("-", value, value.span) if op == "-" else value, dtype)
+                parts = [self.index(target, axis, part, array) for axis, part in enumerate(target.index)]
+                self.flushes.add_at_once(self.writer, base.name, ", ".join(parts), update.text)
+                return True
+            case _:
+                return False
 
     def refuse_statement(self, statement: Stmt, what: str, hint: str) -> Exception:
         return self.refuse(Const(None, statement.span), what, hint=hint)

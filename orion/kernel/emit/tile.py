@@ -90,7 +90,8 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     writer.add("")
     copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
     given = [copies.get(name, name).format(tile=tile) for name in passed]
-    done = flushes.done("round") if flushes and not facts.rests and not facts.relaxed.deterministic else ""
+    strict = flushes and not facts.rests and not facts.relaxed.deterministic
+    done = flushes.done("round") if flushes and strict else ""
     _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
     return LoopText(writer, tuple(emitter.sites))
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from numba import njit
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic, register_jitable
 
 from orion.kernel.calling import (
@@ -228,6 +228,22 @@ def note_in_list(marks: Any, listed: Any, part: int) -> bool:  # pragma: no cove
     listed[0] += 1
     listed[listed[0]] = part
     return True
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def add_at(typing: Any, array: Any, index: Any, update: Any) -> Any:
+    """`array[index] += update`, an element, as one step that no other worker gets in between."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind = sig.args[0]
+        memory = context.make_array(kind)(context, builder, args[0])
+        at = cgutils.unpack_tuple(builder, args[1])
+        address = cgutils.get_item_pointer(context, builder, kind, memory, at, wraparound=False)
+        operation = "fadd" if isinstance(kind.dtype, types.Float) else "add"
+        builder.atomic_rmw(operation, address, args[2], "monotonic")
+        return context.get_dummy_value()
+
+    return types.void(array, index, array.dtype), generate
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
