@@ -9,6 +9,7 @@ import orion
 from orion.cost.sizes import Asked
 from orion.ir.assumed import Property
 from tests.loop_text import defined
+from tests.trials import TIMES
 
 N = 3000
 
@@ -192,7 +193,7 @@ def test_a_change_of_one_element_is_noticed():
         return decorated._preparations.plain._last.prepared.plan.strategy == "independent"
 
     with orion.session(workers=2, force_parallel=True):
-        for _ in range(1000):
+        for _ in range(200 * TIMES):
             assert is_independent()
             np.testing.assert_array_equal(mine[0][perm], mine[7])
             at, other = rng.choice(N, 2, replace=False)

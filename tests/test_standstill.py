@@ -28,6 +28,25 @@ def given(rounds):
     return cases()["rotated"][1] | {"H": array(integers(40)), "rounds": rounds}
 
 
+def send_in_the_middle(process, *sent):
+    """Send signals to processes, in a thread, once one has begun to compute. A worker that is stopped before it has got
+    its order is replaced without a word, and how soon it gets that depends on what else the machine does."""
+
+    def send():
+        end, found = time.monotonic() + 60, state_of(process)
+        first = last = found[1] if found else 0
+        while last < first + 20:
+            if time.monotonic() > end:
+                return
+            time.sleep(0.01)
+            found = state_of(process)  # None where a thread of it has just ended
+            last = found[1] if found else last
+        for one, number in sent:
+            os.kill(one, number)
+
+    threading.Thread(target=send).start()
+
+
 @pytest.fixture(scope="module")
 def two_actors():
     with orion.session("ray", 2, force_parallel=True, standstill=3.5) as session:
@@ -66,7 +85,7 @@ PLACE = r"it is in tile \d+ of the loop over i, j in line \d+ of `mix`, round \d
 
 def test_a_stopped_worker_is_replaced(two_actors, expected):
     mine, victim = given(60_000), two_actors._backend._team.group.processes[1]
-    threading.Timer(0.3, os.kill, [victim, signal.SIGSTOP]).start()
+    send_in_the_middle(victim, (victim, signal.SIGSTOP))
     told = rf"worker 1 died .*its process {victim} was stopped by a signal, and not told to go on; {PLACE}"
     with pytest.warns(orion.WorkerReplacedWarning, match=told):
         mix(**mine)
@@ -78,8 +97,7 @@ def test_a_stopped_worker_is_replaced(two_actors, expected):
 def test_one_that_is_stopped_while_the_other_dies(two_actors, expected):
     mix(**given(1))
     mine, (dead, stopped) = given(60_000), two_actors._backend._team.group.processes
-    for process, number in ((stopped, signal.SIGSTOP), (dead, signal.SIGKILL)):
-        threading.Timer(0.3, os.kill, [process, number]).start()
+    send_in_the_middle(stopped, (stopped, signal.SIGSTOP), (dead, signal.SIGKILL))
     start = time.monotonic()
     with pytest.warns(orion.WorkerReplacedWarning, match="worker 0 died"):
         mix(**mine)
@@ -138,24 +156,13 @@ def test_a_process_that_computes_is_never_told_of(monkeypatch):
     assert Standstill([Here({0: 2**22 + 1})], 0.2, lambda _: "").stopped([0]) is None
 
 
-def stop_in_the_middle(process):
-    """Stop a process that has begun to compute. One that is stopped before it has got its order is replaced without a
-    word, and how soon it gets that depends on what else the machine does."""
-    end, (_, ticks) = time.monotonic() + 60, state_of(process)
-    while state_of(process)[1] < ticks + 20:
-        if time.monotonic() > end:
-            return
-        time.sleep(0.01)
-    os.kill(process, signal.SIGSTOP)
-
-
 def test_a_worker_of_another_node_that_is_stopped_in_a_call(two_nodes, monkeypatch):
     """It is told of while it may still go on, and replaced when it does not; its node ends the process."""
     monkeypatch.setattr(standstill, "STILL", 0.4)
     mine, want, victim = given(2_000), given(2_000), two_nodes._backend._team.group.processes[1]
     with orion.session("serial"):
         mix(**want)
-    threading.Thread(target=stop_in_the_middle, args=(victim,)).start()
+    send_in_the_middle(victim, (victim, signal.SIGSTOP))
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         mix(**mine)

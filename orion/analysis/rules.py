@@ -46,7 +46,7 @@ def stronger_than(name: Strategy) -> tuple[Tiling, ...]:
     """The tilings that are stronger than all of a name.
 
     >>> [list(one.names) for one in stronger_than(Strategy.ND)]
-    [['independent'], ['1d']]
+    [['independent'], ['relaxed'], ['1d']]
     """
     first = next(number for number, one in enumerate(STRATEGIES) if name in one.names)
     return STRATEGIES[:first]
