@@ -11,6 +11,7 @@ import pytest
 
 import orion
 from orion.analysis.rules import STRATEGIES, tiling_of
+from orion.analysis.strategies.relaxed import RELAXED
 from orion.analysis.strategies.tiling import Question
 from orion.cost.candidate import Strategy
 from orion.plan.deal import Even
@@ -215,7 +216,7 @@ def test_a_strategy_keeps_every_difference_that_it_takes(strategy):
         grid = (3, 4, 2)[:dims]
         for differences in [[], *difference_sets(dims, ordered)]:
             deltas = tuple(isl.Set(f"{{ {list(d)} }}") for d in differences)
-            for one in strategy.legal(Question(deltas, dims, tuple(range(dims)), ordered, False)):
+            for one in strategy.legal(Question(deltas, dims, tuple(range(dims)), ordered, strategy is RELAXED)):
                 assert tiling_of(one.strategy, ordered) is strategy
                 tiles = Tiled(one.space, one.time)
                 known = {"form": Written(), "tiles": tiles, "strategy": one.strategy, "ordered": ordered}
