@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from orion.arrays.buffer import buffer as buffer
     from orion.arrays.files.saved import load as load
     from orion.arrays.frozen import freeze as freeze
+    from orion.arrays.policies import elastic as elastic
+    from orion.arrays.policies import local_sgd as local_sgd
+    from orion.arrays.replica import replicate as replicate
     from orion.checkpointing import checkpoint as checkpoint
     from orion.checkpointing import restore as restore
     from orion.errors import AliasError as AliasError
@@ -78,6 +81,8 @@ HOMES = {
     "orion.arrays.buffer": ("buffer",),
     "orion.arrays.files.saved": ("load",),
     "orion.arrays.frozen": ("freeze",),
+    "orion.arrays.policies": ("elastic", "local_sgd"),
+    "orion.arrays.replica": ("replicate",),
     "orion.checkpointing": ("checkpoint", "restore"),
     "orion.errors": (
         "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingKeyError", "NotParallelError",

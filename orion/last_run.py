@@ -129,7 +129,7 @@ class LastRun:
             kinds = (types[one.buffered.array] for one in loop.plan.relaxed.arrays)
             sizes = [np.dtype(kind.dtype).itemsize for kind in kinds if isinstance(kind, ArrayType)]
             for worker, own in enumerate(notes):
-                if own[FLUSHES]:
+                if own[FLUSHES] and loop.plan.relaxed:
                     found.append(_late_updates(loop.plan, worker, own, max(sizes)))
         return tuple(found)
 

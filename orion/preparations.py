@@ -12,14 +12,16 @@ from numpy import ndarray
 from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import is_matrix
 from orion.arrays.dense import DenseArray
+from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
-from orion.frontend.buffers import NO_BUFFERS, BufferOf, SameCode
+from orion.frontend.buffers import NO_BUFFERS, BufferOf, LateOf, SameCode
 from orion.frontend.locate import FileLines
 from orion.frontend.matrices import Matrix
 from orion.frontend.parse import maps_of, matrix_names
+from orion.frontend.replicas import ReplicaOf
 from orion.ir.function import Rekeyed
-from orion.prepare import Preparation
+from orion.prepare import Preparation, is_late
 from orion.prepared_call import Options
 from orion.runtime.rekeyings import Rekeyings
 
@@ -50,7 +52,7 @@ class Preparations:
             matrices = tuple((name, Matrix(not isinstance(one, SparseArray), one.ndim)) for name, one in found)
         rekeyed = self._rekeyings.of(self._may_be_mapped, arguments) if self._may_be_mapped else None
         buffers = NO_BUFFERS
-        if self._options.relax or Buffer in map(type, arguments.values()):
+        if self._options.relax or any(map(is_late, arguments.values())):
             buffers = buffers_among(arguments, self._options.relax)
         if not numbers and not matrices and rekeyed is None and not buffers:
             return self.plain, arguments
@@ -75,21 +77,36 @@ class Preparations:
         return tuple(sorted(matrix_names(self._function, self._lines)))
 
 
-def buffers_among(arguments: Mapping[str, Any], relaxed: tuple[str, ...]) -> tuple[BufferOf, ...]:
-    """The buffers among the arguments of a call, and the arguments that are `relaxed` themselves. ArgumentError where
-    one of these is no dense array, or an array has two buffers."""
+def buffers_among(arguments: Mapping[str, Any], relaxed: tuple[str, ...]) -> tuple[LateOf, ...]:
+    """The buffers and replicas among the arguments of a call, and the arguments that are `relaxed` themselves.
+    ArgumentError where one of these is no dense array, or an array has two buffers, or a buffer and a replica."""
     name_of = {id(value): name for name, value in arguments.items()}
-    found = [_buffer_of(name, value, name_of) for name, value in arguments.items() if type(value) is Buffer]
+    found: list[LateOf] = []
+    for name, value in arguments.items():
+        if isinstance(value, Buffer):
+            found.append(_buffer_of(name, value, name_of))
+        elif isinstance(value, Replicated):
+            found.append(ReplicaOf(name, name_of.get(id(value.array)), value.policy))
     found += [_relaxed_array(name, arguments) for name in relaxed]
     taken: dict[int, str] = {}
     for one in found:
         given = arguments[one.name]
-        for array in (given.array, *given.helpers) if isinstance(given, Buffer) else (given,):
+        for array in _arrays_of(given):
             other = taken.setdefault(id(array), one.name)
             if other != one.name:
                 what = f"`{other}` and `{one.name}` have an array or a helper in common"
-                raise ArgumentError(describe(what, hint="write all its updates to one buffer"))
+                raise ArgumentError(describe(what, hint="write all its updates to one buffer or replica"))
     return tuple(found)
+
+
+def _arrays_of(given: object) -> tuple[object, ...]:
+    match given:
+        case Buffer():
+            return (given.array, *given.helpers)
+        case Replicated():
+            return (given.array,)
+        case _:
+            return (given,)
 
 
 def _buffer_of(name: str, given: Buffer, name_of: Mapping[int, str]) -> BufferOf:

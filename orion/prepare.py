@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
+from orion.arrays.replica import Replicated
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.errors import AliasError, ArgumentError
-from orion.frontend.buffers import NO_BUFFERS, BufferOf
+from orion.frontend.buffers import NO_BUFFERS, LateOf
 from orion.frontend.locate import NO_LINES, FileLines
 from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside
@@ -37,6 +38,7 @@ from orion.ir.cures import Used
 from orion.ir.function import BufferPart, Function, in_users_words
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
+from orion.ir.replicas import ReplicaPart
 from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
 from orion.known import MAX_SIZES, Known, Typed, check_keys, check_sizes, shapes_in_rows
@@ -55,6 +57,7 @@ from orion.pipeline import (
     make_plan,
     through_passes,
 )
+from orion.plan.replicas import check_replicas
 from orion.planned import Plan
 from orion.prepared_call import Options, Prepared, in_rows, memory_of, rows_of
 from orion.runtime.shown import Properties
@@ -114,7 +117,7 @@ class Preparation:
     `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices.
     `with_maps`: the calls have sparse arrays with maps of their keys as keys. `lines` are those of the file
     of the function as it was defined, if it is not to be read when a call needs it, `buffers` the arguments that are
-    such."""
+    such, or replicas."""
 
     def __init__(
         self,
@@ -126,7 +129,7 @@ class Preparation:
         *,
         with_maps: bool = False,
         lines: FileLines = NO_LINES,
-        buffers: tuple[BufferOf, ...] = NO_BUFFERS,
+        buffers: tuple[LateOf, ...] = NO_BUFFERS,
     ) -> None:
         self._source = function
         self._options = options
@@ -207,7 +210,7 @@ class Preparation:
             )
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
-            without |= WITHOUT_WHERE_RELAXED if function.buffered else frozenset()
+            without |= WITHOUT_WHERE_RELAXED if function.late else frozenset()
             parsed = self._parsed = _Parsed(
                 replace(function, without=without, reassociates=self._options.fastmath), outside, {}
             )
@@ -256,7 +259,7 @@ class Preparation:
             arguments = {name: value for name, value in arguments.items() if name in params} | parts
         if self._buffers:
             parts = {one.name: part_of_buffer(arguments, one) for one in function.buffer_parts}
-            arguments = {name: value for name, value in arguments.items() if type(value) is not Buffer} | parts
+            arguments = {name: value for name, value in arguments.items() if not is_late(value)} | parts
         return {**arguments, **self.arrays_outside()} if function.outside else arguments
 
     def arrays_outside(self) -> dict[str, NDArray[np.generic]]:
@@ -293,6 +296,7 @@ class Preparation:
             if inspected:
                 plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
         check_sizes(typed, plan.sizes)
+        check_replicas(plan.function)
         plan = plan.for_shuffled(arguments)
         kept = self._prepared.get(_key(typed, types, shapes, arguments, workers, force_parallel, shown, inspected))
         return plan if kept is None else plan.dealt_as(loop.plan.deal for loop in dealt(kept.program).loops)
@@ -336,7 +340,7 @@ class Preparation:
         found = plain
         if inspected:
             found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
-        own = {name for one in parsed.function.buffered for name in (one.name, *one.snapshots)}
+        own = {name for one in parsed.function.late for name in one.own}
         dense = {name: memory_of(value) for name, value in arguments.items() if _is_dense(value) and name not in own}
         check_aliases(dense, found.written)
         check_sparse_aliases(arguments, found.written)
@@ -410,6 +414,7 @@ class Preparation:
 
         plan = self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected)
         check_sizes(typed, plan.sizes)
+        check_replicas(plan.function)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
         loops = tuple(
@@ -426,9 +431,19 @@ class Preparation:
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
 
 
-def part_of_buffer(arguments: Mapping[str, Any], part: BufferPart) -> Any:
-    """An array that a buffer among the arguments has; an array that is relaxed itself is its own."""
+def is_late(value: object) -> bool:
+    """Whether an argument is a buffer or a replica."""
+    return isinstance(value, Buffer | Replicated)
+
+
+def part_of_buffer(arguments: Mapping[str, Any], part: BufferPart | ReplicaPart) -> Any:
+    """An array that a buffer or a replica among the arguments has; an array that is relaxed itself is its own."""
     given = arguments[part.buffer]
+    if isinstance(part, ReplicaPart):
+        from orion.runtime.session import current_session
+
+        given.begin(current_session().workers)
+        return getattr(given, part.part)
     return (given.array, *given.helpers)[part.number] if isinstance(given, Buffer) else given
 
 

@@ -14,6 +14,7 @@ from orion.arrays.dense import DenseArray
 from orion.errors import OutOfBoundsError
 from orion.inspecting import Watched
 from orion.ir.function import Buffered, Function
+from orion.ir.replicas import Replica
 from orion.ir.types import Shapes
 from orion.passes.delinearize import as_rows
 from orion.plan.plan import Inspected
@@ -84,7 +85,7 @@ class Prepared:
 
         own, function = self.local.take() if self.local.specs else {}, self.program.program.function
         try:
-            with as_before(arguments, function.buffered):
+            with as_before(arguments, function.late):
                 returned = session.run(self.program, {**self.given(arguments), **own}, *noting)
             return resolved(returned, {**arguments, **own}, function)
         except OutOfBoundsError as error:
@@ -94,9 +95,10 @@ class Prepared:
 
 
 @contextmanager
-def as_before(arguments: Mapping[str, Any], buffered: Sequence[Buffered]) -> Iterator[None]:
-    """Where an error ends what is inside, the arrays with buffers, and their helpers, are as they were before."""
-    names = dict.fromkeys(name for one in buffered for name in one.changed)
+def as_before(arguments: Mapping[str, Any], late: Sequence[Buffered | Replica]) -> Iterator[None]:
+    """Where an error ends what is inside, the arrays with buffers, their helpers, and replicas are as they were
+    before."""
+    names = dict.fromkeys(name for one in late for name in one.changed)
     kept = {name: memory_of(arguments[name]).copy() for name in names}
     try:
         yield

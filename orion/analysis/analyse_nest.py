@@ -13,9 +13,10 @@ from orion.cost.placement import array_uses
 from orion.cost.worth import work_of
 from orion.dependence.access import LoopDependences
 from orion.dependence.analyse import analyse_loop
+from orion.dependence.early_exits import ends_early
 from orion.dependence.inspector import inspectable
 from orion.dependence.model import Model, used_names
-from orion.dependence.repeated import repeated_dims
+from orion.dependence.repeated import counted_dim, repeated_dims
 from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
@@ -40,7 +41,7 @@ def analyse_nest(
         why = Reason.of("ORN133", message, in_turn.span)
         candidates, analysis = [], replace(analysis, reasons=(*analysis.reasons, why))
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
-    overlap = _rounds_overlap(program, number, model) and not nest.buffered
+    overlap = _rounds_overlap(program, number, model) and not nest.late
     inspector, why_none = (None, ()) if candidates else inspectable(nest, types, analysis)
     return AnalysedLoop(
         nest=nest,
@@ -68,7 +69,12 @@ def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list
     deltas = difference_sets(analysis.dependences, dims, maps)
     repeated = repeated_dims(nest)
     cuttable = tuple(d for d in bounded_dims(analysis.domain, dims, maps) if d not in repeated)
-    return legal_candidates(Question(deltas, dims, cuttable, nest.ordered, bool(nest.buffered), maps))
+    if nest.replicas:
+        if ends_early(nest.body):
+            return []
+        cuttable = tuple(d for d in cuttable if d == counted_dim(nest))
+    found = legal_candidates(Question(deltas, dims, cuttable, nest.ordered, bool(nest.late), maps))
+    return [one for one in found if not (one.time and nest.replicas)]  # who waits in a tile keeps others waiting
 
 
 def _rounds_overlap(program: Program, number: int, model: Model) -> bool:

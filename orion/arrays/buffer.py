@@ -134,9 +134,9 @@ def buffer(
     'relaxed'
     """
     helpers, snapshot = tuple(helpers), tuple(snapshot)
-    _check_array("the array of a buffer", w)
+    check_array("the array of a buffer", w)
     for one in helpers:
-        _check_array("a helper", one)
+        check_array("a helper", one)
         if one.shape != w.shape:
             what = f"a helper has the shape {one.shape}, and the array {w.shape}"
             raise ArgumentError(describe(what, hint="give helpers with an element for each element of the array"))
@@ -161,7 +161,8 @@ def _memory(array: Dense) -> NDArray[Any]:
     return array.view if isinstance(array, DenseArray) else array
 
 
-def _check_array(what: str, array: object) -> None:
+def check_array(what: str, array: object) -> None:
+    """ArgumentError where `array`, which is called `what`, is none that updates can be late of."""
     if not isinstance(array, DenseArray) and type(array) is not np.ndarray:
         hint = "give a NumPy array, or one of `orion.array`, `orion.zeros`, …"
         raise ArgumentError(describe(f"{what} is a {type(array).__name__}", hint=hint))

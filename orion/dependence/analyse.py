@@ -17,7 +17,7 @@ from orion.ir.assumed import held_by
 from orion.ir.exposed import exposed_scalars
 from orion.ir.nodes import Break, Choose, Compare, For, If, Node, Return, Stmt, Var, While, every, names_in
 from orion.ir.program import LoopNest, Program
-from orion.ir.types import Types
+from orion.ir.types import ArrayType, Types
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name, parameter_list
@@ -50,13 +50,14 @@ def analyse_loop(
     others = (*exact, *carried) if dependences is None else carried
     dependences = (*(dependences or ()), *find_dependences(others, domain, len(nest.dims), nest.ordered, maps, held))
     reasons = (*_early_exits(nest), *repeated_reasons(nest))
-    return LoopDependences(domain, tuple(_applied(accesses, nest)), dependences, scalars, reasons)
+    applied = (*_applied(accesses, nest), *_pulled(accesses, nest, space, types))
+    return LoopDependences(domain, applied, dependences, scalars, reasons)
 
 
 def _applied(accesses: Sequence[Access], nest: LoopNest) -> Iterator[Access]:
     """The accesses with those that applying updates makes in place of those to buffers."""
     own = {one.name: one for one in nest.function.buffered}
-    snapshots = {name for one in nest.function.buffered for name in one.snapshots}
+    snapshots = {name for one in nest.function.late for name in one.own[1:]} | {one.name for one in nest.replicas}
     for access in accesses:
         if access.array in own:
             found = own[access.array]
@@ -64,6 +65,18 @@ def _applied(accesses: Sequence[Access], nest: LoopNest) -> Iterator[Access]:
                 yield replace(access, array=name, is_write=access.is_write and name in found.changed)
         elif access.array not in snapshots:
             yield access
+
+
+def _pulled(accesses: Sequence[Access], nest: LoopNest, space: Space, types: Types) -> Iterator[Access]:
+    """The accesses that pulling copies together makes, to all elements of their arrays."""
+    for one in nest.replicas:
+        is_write = any(access.array == one.name and access.is_write for access in accesses)
+        for name in one.changed:
+            kind = types.get(name)
+            if isinstance(kind, ArrayType):
+                elements = ", ".join(f"e{axis}" for axis in range(kind.ndim))
+                relation = space.text().replace("] :", f"] -> {isl_name(name)}[{elements}] :", 1)
+                yield Access(name, f"{name}[…]", is_write, True, relation, False, None, one.span)
 
 
 def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Iterator[Access]:

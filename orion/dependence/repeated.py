@@ -11,9 +11,9 @@ So a loop whose variable a `for` in it, with updates of a buffer, does not menti
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
-from orion.ir.nodes import For, Node, Range, Subscript, Update, every, names_in
+from orion.ir.nodes import Assign, For, Node, Range, Subscript, Update, Var, every, names_in
 from orion.ir.program import LoopNest
 from orion.reasons import Reason
 from orion.source import Span
@@ -21,14 +21,14 @@ from orion.source import Span
 
 def repeated_dims(nest: LoopNest) -> dict[int, Span]:
     """The dimensions of a nest along which updates of buffers repeat, with where."""
-    late = {one.name for one in nest.buffered}
+    late, copies = {one.name for one in nest.buffered}, {one.name for one in nest.replicas}
     found: dict[int, Span] = {}
     for dim, loop in enumerate(nest.loops):
-        if not isinstance(loop.space, Range) or not late:
+        if not isinstance(loop.space, Range) or not (late or copies):
             continue
         for inner in every(For, *loop.body):
-            updates = [one for one in _updates(inner) if one.target.base.name in late]  # type: ignore[union-attr]
-            if updates and loop.space.var not in _mentioned(inner):
+            updates = [*_updates_of(inner, late), *_changes_of(inner, copies)]
+            if updates and loop.space.var not in _mentioned(inner) and not _goes_over(inner, copies, loop):
                 found.setdefault(dim, updates[0].span)
     return found
 
@@ -42,8 +42,49 @@ def repeated_reasons(nest: LoopNest) -> Iterator[Reason]:
             yield Reason.of("ORN132", message, span)
 
 
-def _updates(loop: For) -> Iterator[Update]:
-    return (one for one in every(Update, loop) if isinstance(one.target, Subscript))
+def counted_dim(nest: LoopNest) -> int:
+    """The dimension of a nest whose iterations are those that a worker makes between pulls of its copies of arrays: the
+    outermost that does not only repeat what is in it. Buffers count those of the innermost."""
+    repeated = repeated_dims(nest) if nest.replicas else {}
+    last = len(nest.loops) - 1
+    return next((dim for dim in range(last) if dim not in repeated), last) if nest.replicas else last
+
+
+def _updates_of(loop: For, names: Set[str]) -> Iterator[Update]:
+    updates = (one for one in every(Update, loop) if isinstance(one.target, Subscript))
+    return (one for one in updates if one.target.base.name in names)  # type: ignore[union-attr]
+
+
+def _changes_of(loop: For, names: Set[str]) -> Iterator[Assign | Update]:
+    return (one for one in every((Assign, Update), loop) if _array(one.target) in names)
+
+
+def _array(target: Node) -> str:
+    match target:
+        case Subscript(base):
+            return base.name
+        case Var(name):
+            return name
+        case _:
+            return ""
+
+
+def _goes_over(inner: For, names: Set[str], outer: For) -> bool:
+    """Whether a loop goes over the elements of copies with what an iteration of the loop around it has computed, as in
+    `for k …: x[k] -= step * g`."""
+    changes = [*_changes_of(inner, names)]
+    if not changes or not isinstance(inner.space, Range):
+        return False
+    variable = inner.space.var
+    if not all(isinstance(one.target, Subscript) and _has(one.target, variable) for one in changes):
+        return False
+    inside = {id(one) for one in every((Assign, Update), inner)}
+    before = {_array(one.target) for one in every((Assign, Update), outer) if id(one) not in inside} - names
+    return bool(before & _mentioned(inner))
+
+
+def _has(target: Subscript, variable: str) -> bool:
+    return any(isinstance(part, Var) and part.name == variable for part in target.index)
 
 
 def _mentioned(loop: For) -> set[str]:

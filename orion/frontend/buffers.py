@@ -21,9 +21,11 @@ from typing import Any
 
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import is_number
+from orion.frontend.replicas import ReplicaOf, write_replica
 from orion.ir.function import Buffered, BufferPart
 from orion.ir.refuse import unsupported
 from orion.ir.renaming import fresh
+from orion.ir.replicas import Replica, ReplicaPart
 from orion.source import SourceText, Span
 
 
@@ -65,32 +67,40 @@ class BufferOf:
     is_array: bool = False
 
 
-NO_BUFFERS: tuple[BufferOf, ...] = ()
+LateOf = BufferOf | ReplicaOf
+
+NO_BUFFERS: tuple[LateOf, ...] = ()
 
 
 @dataclass
 class Written:
-    """The buffers of a function; further parameters, with the buffer and what of it each is; and the functions that its
-    source calls from now on, by name, of which `firsts` are to give only the first of their values."""
+    """The buffers and replicas of a function; further parameters, with what of these each is; and the functions that
+    its source calls from now on, by name, of which `firsts` are to give only the first of their values."""
 
     buffered: list[Buffered] = field(default_factory=list)
-    params: list[BufferPart] = field(default_factory=list)
+    replicas: list[Replica] = field(default_factory=list)
+    params: list[BufferPart | ReplicaPart] = field(default_factory=list)
     functions: dict[str, FunctionType] = field(default_factory=dict)
     firsts: set[FunctionType] = field(default_factory=set)
 
 
 def write_out_buffers(
-    definition: ast.FunctionDef, given: Collection[BufferOf], source: SourceText, taken: Collection[str]
+    definition: ast.FunctionDef, given: Collection[LateOf], source: SourceText, taken: Collection[str]
 ) -> Written:
-    """Write the arrays with buffers of a function so. `taken` are names that are no others'. UnsupportedLoopError where
-    one is used in another way."""
+    """Write the arrays with buffers, or of which each worker has a copy, of a function so. `taken` are names that are
+    no others'. UnsupportedLoopError where one is used in another way."""
     found = Written()
     if not given:
         return found
     names = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     used = {*names, *taken, *(one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg))}
     for one in given:
-        _write(definition, one, source, used, found)
+        if isinstance(one, ReplicaOf):
+            replica, parts = write_replica(definition, one, source, used)
+            found.replicas.append(replica)
+            found.params += parts
+        else:
+            _write(definition, one, source, used, found)
     ast.fix_missing_locations(definition)
     return found
 

@@ -9,7 +9,7 @@ from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.bars import taken_off, with_trips
-from orion.frontend.buffers import NO_BUFFERS, BufferOf, with_first_result, write_out_buffers
+from orion.frontend.buffers import NO_BUFFERS, BufferOf, LateOf, with_first_result, write_out_buffers
 from orion.frontend.check import UndefinedNameError, check_function
 from orion.frontend.constant_lists import write_out_lists
 from orion.frontend.counted_lists import CountedList, counted_lists
@@ -54,7 +54,7 @@ def parse_with_outside(
     *,
     with_maps: bool = False,
     lines: FileLines = NO_LINES,
-    buffers: tuple[BufferOf, ...] = NO_BUFFERS,
+    buffers: tuple[LateOf, ...] = NO_BUFFERS,
 ) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
@@ -88,7 +88,7 @@ class _Family:
     matrices: Mapping[str, Matrix]
     with_maps: bool
     lines: FileLines
-    buffers: tuple[BufferOf, ...]
+    buffers: tuple[LateOf, ...]
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
     outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
@@ -104,7 +104,8 @@ class _Family:
         relaxed = write_out_buffers(located.definition, buffers, located.source, outer)
         self.firsts |= relaxed.firsts
         outer = {**outer, **relaxed.functions} if relaxed.functions else outer
-        at_once = {one.name for one in buffers if not one.max_delay and not one.is_array}  # the source has none of them
+        late = [one for one in buffers if isinstance(one, BufferOf)]
+        at_once = {one.name for one in late if not one.max_delay and not one.is_array}  # the source has none of them
         params = tuple(dict.fromkeys((*params, *(one.name for one in relaxed.params))))
         params = tuple(name for name in params if name not in at_once)
         if not self.open:
@@ -167,6 +168,7 @@ class _Family:
             parts=parts,
             rekeyed=rekeyed,
             buffered=tuple(replace(one, apply=one.apply and helpers[one.apply]) for one in relaxed.buffered),
+            replicas=tuple(relaxed.replicas),
             buffer_parts=tuple(relaxed.params),
         )
         return with_named_bases(found, scope.variables)

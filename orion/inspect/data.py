@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orion.arrays.exchange import Exchange
+from orion.arrays.policies import LocalSgd
 from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
@@ -14,6 +15,7 @@ from orion.inspect.text.where import where_the_work_is
 from orion.ir.constants import constant_value
 from orion.ir.function import InBlocks, Induction, Rows
 from orion.ir.printer import print_expr
+from orion.ir.replicas import Replica
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import Deal, Even
@@ -91,6 +93,9 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `relaxed`, for a loop with arrays whose updates may be late (else None): its `arrays` (`array`, `buffer`,
       `helpers`, `how`: "dense", "listed" or "at once", `line`), `max_delay`, `every`:
       the iterations after which a worker applies its updates, and `deterministic`;
+    - `replicas` (`name` of the copy of a worker, `array`, `mode`: that of `orion.elastic`, or "local_sgd",
+      `sync_every`, and `alpha`, the `bound` up to which that is stable, and `momentum`, or `outer`: its step and
+      momentum, or None);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
     - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
@@ -179,6 +184,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
         "relaxed": _relaxed(loop.relaxed),
+        "replicas": [_replica(one, loop.runs_on) for one in loop.nest.replicas],
         "copied_in": [
             {"array": one.array, "copy": one.copy, "reads": [print_expr(read) for read in one.reads]}
             for one in loop.nest.copied_in
@@ -204,6 +210,14 @@ def _relaxed(relaxed: Relaxed) -> dict[str, Any] | None:
         "arrays": arrays, "max_delay": relaxed.max_delay, "every": relaxed.every,
         "deterministic": relaxed.deterministic,
     }  # fmt: skip
+
+
+def _replica(one: Replica, workers: int) -> dict[str, Any]:
+    policy = one.policy
+    told = {"name": one.name, "array": one.array, "mode": policy.name, "sync_every": policy.sync_every}
+    if isinstance(policy, LocalSgd):
+        return {**told, "outer": [policy.step, policy.momentum] if policy.step else None}
+    return {**told, "alpha": policy.alpha_of(workers), "bound": policy.bound(workers), "momentum": policy.momentum}
 
 
 def _deal(deal: Deal) -> dict[str, Any] | None:

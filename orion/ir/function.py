@@ -9,6 +9,7 @@ from typing import Any
 from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping
 from orion.ir.nodes import Elements, Expr, Range, Stmt
+from orion.ir.replicas import Replica, ReplicaPart
 from orion.source import SourceText, Span
 
 
@@ -183,6 +184,11 @@ class Buffered:
         return (self.name, self.array, *self.helpers, *self.snapshots)
 
     @property
+    def own(self) -> tuple[str, ...]:
+        """The arrays of each worker's own."""
+        return (self.name, *self.snapshots)
+
+    @property
     def changed(self) -> tuple[str, ...]:
         """The arrays that applying updates gives new elements."""
         return (self.array, *self.helpers)[: self.results]
@@ -234,7 +240,7 @@ class Function(Keeping):
     `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
     parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
     them with other keys, `by_key` values of elements of sparse arrays, `buffered` those whose updates may be late,
-    `buffer_parts` what is taken from buffers.
+    `replicas` those of which each worker has a copy, `buffer_parts` what is taken from buffers and replicas.
     """
 
     name: str
@@ -267,17 +273,27 @@ class Function(Keeping):
     rekeyed: tuple[Rekeyed, ...] = ()
     by_key: tuple[ByKey, ...] = ()
     buffered: tuple[Buffered, ...] = ()
-    buffer_parts: tuple[BufferPart, ...] = ()
+    replicas: tuple[Replica, ...] = ()
+    buffer_parts: tuple[BufferPart | ReplicaPart, ...] = ()
+
+    @property
+    def late(self) -> tuple[Buffered | Replica, ...]:
+        """The buffers and the replicas."""
+        return (*self.buffered, *self.replicas)
 
     @property
     def relaxed(self) -> frozenset[str]:
-        """The arrays of which no access is ordered: buffers, their arrays and helpers."""
-        return frozenset(name for one in self.buffered for name in one.names)
+        """The arrays of which no access is ordered: buffers, their arrays and helpers, and copies of workers. Arrays
+        that these are copies of are not touched by the loops that have the copies, but by pulls."""
+        buffers = (name for one in self.buffered for name in one.names)
+        return frozenset((*buffers, *(one.name for one in self.replicas)))
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The parameters that the caller gives as the source has them: matrices, not what is taken from them."""
+        """The parameters that the caller gives as the source has them: matrices, buffers and replicas, not what is
+        taken from them."""
         matrices = {part.name: part.matrix for part in self.parts} | {one.name: one.array for one in self.rekeyed}
+        matrices |= {part.name: part.buffer for part in self.buffer_parts}
         return tuple(dict.fromkeys(matrices.get(name, name) for name in self.given))
 
     @property

@@ -8,6 +8,7 @@ from itertools import count
 
 from orion.ir.function import Buffered, Function
 from orion.ir.nodes import STORE, Call, Const, Elements, For, If, Range, Stmt, Subscript, While, every, names_in
+from orion.ir.replicas import Replica
 from orion.source import Span
 
 SYNTHETIC = -1
@@ -156,6 +157,17 @@ class LoopNest:
         """The arrays that the body updates by a buffer, or reads while one may be behind."""
         names = names_in(*self.body)
         return tuple(one for one in self.function.buffered if one.name in names)
+
+    @property
+    def replicas(self) -> tuple[Replica, ...]:
+        """The arrays of which each worker has a copy that the body uses."""
+        names = names_in(*self.body)
+        return tuple(one for one in self.function.replicas if one.name in names)
+
+    @property
+    def late(self) -> tuple[Buffered | Replica, ...]:
+        """These and the arrays with buffers."""
+        return (*self.buffered, *self.replicas)
 
     @property
     def own_names(self) -> frozenset[str]:

@@ -74,10 +74,10 @@ ANEW = "anew"
 
 WORKER, ROUND, COUNT, FLUSHES, WAITS, MOST_LATE, APPLIED, LEFT, HISTOGRAM = range(9)
 """The elements of the notes of a worker: its number; the round; the iterations of it whose updates it has applied (or,
-where all apply them in a fixed order, how often it has); how often it has applied updates, has waited for others, how
-many iterations updates of others were late at most, to how many elements it has applied some; after how many iterations
-it does so next, where all do at once; and then how often updates were late by how much, in `BINS` parts of what they
-may be."""
+where all apply them in a fixed order, how often it has; or how often it has pulled its copies of arrays); how often it
+has applied updates, has waited for others, how many iterations updates of others were late at most, to how many
+elements it has applied some; after how many iterations it does so next, where all do at once; and then how often
+updates were late by how much, in `BINS` parts of what they may be."""
 
 BINS = 16
 NOTES_SIZE = HISTOGRAM + BINS
@@ -150,8 +150,9 @@ class Argument:
     - "array": the dense array `name`, shaped as it is; a padded one as its C-contiguous storage, last dimension padded.
     - "key", "value": array (elements,), key or value number `position` of the sparse array `name`, in tile order.
     - "own": this worker's own array for the dense array `name`, of its shape, zeroed: updates that have not been
-      applied, or a snapshot of a helper. "listed", "marks": arrays (1 + parts,) and (parts,) of its own, zeroed, of the
-      parts of `name` with updates. "notes": its notes, as above.
+      applied, or a snapshot of a helper; or its row of an array of the copies of all workers, or of their momentum.
+      "listed", "marks": arrays (1 + parts,) and (parts,) of its own, zeroed, of the parts of `name` with updates.
+      "notes": its notes, as above.
     - "clocks": array (8 * workers,), "locks": array (8 * LOCKS,), of all workers.
     - "count": an int, `len(name)` of a sparse array.
     - "scalar": the scalar `name`, an int, float or bool.

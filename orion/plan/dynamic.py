@@ -54,10 +54,10 @@ def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: Loo
     """Whether a loop that is shared out by a candidate is dynamic, where that was asked for.
 
     Not where tiles have arrays of their own, which the worker keeps that they were dealt to, or add to copies of
-    arrays, which it prepares; and not where the loop may end early: its tiles are begun in their order then. Nor
-    where updates of buffers are applied in a fixed order.
+    arrays, which it prepares, or of replicated ones; and not where the loop may end early: its tiles are begun in their
+    order then. Nor where updates of buffers are applied in a fixed order.
     """
-    if any(one.deterministic for one in nest.buffered):
+    if any(one.deterministic for one in nest.buffered) or nest.replicas:
         return False
     return sizes.dynamic and candidate is not None and not (analysis.private or analysis.sums or ends_early(nest.body))
 

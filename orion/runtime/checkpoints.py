@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from orion.arrays.base import DistArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.files.archive import read_archive, write_archive
+from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, CheckpointWarning, OrionError, StorageError, describe
+from orion.runtime.replica_state import begin_again, centre_of, check_momentum, in_parts
 from orion.tracebacks import warn_in_users_line
 
 KEPT = 2
@@ -102,7 +104,7 @@ class Checkpoints:
         """A run did not end that writes these arrays: automatic checkpoints of them stop, until the next by hand."""
         parts = [part for array in written for part in _memory(array)]
         for one in self._automatic.values():
-            for name, value in one.values.items():
+            for name, value in in_parts(one.values).items():
                 own = _memory(value)
                 if any(np.may_share_memory(mine, its) for mine in own for its in parts):
                     one.torn = name
@@ -127,6 +129,7 @@ class Checkpoints:
 
     def _write_next(self, folder: Path, values: Mapping[str, object]) -> Path:
         path = _file(folder, max(_numbers(folder), default=0) + 1)
+        values = in_parts(values)
         write_archive(path, values)
         arrays = (value for value in values.values() if isinstance(value, DistArray | np.ndarray))
         self._newest[folder] = Newest(path, tuple(ref(array) for array in arrays), time.monotonic())
@@ -202,7 +205,7 @@ def _check(values: Mapping[str, object], every: float | None) -> None:
         return
     if isinstance(every, bool) or not isinstance(every, Real) or not every > 0:
         raise ArgumentError(describe(f"every={every!r} is no number of seconds", hint="give a number above 0"))
-    fixed = [name for name, value in values.items() if not isinstance(value, DistArray | np.ndarray)]
+    fixed = [name for name, value in values.items() if not isinstance(value, DistArray | np.ndarray | Replicated)]
     if fixed:
         why = f"`{fixed[0]}` would be {values[fixed[0]]!r} in all of them"
         hint = "keep it in an array of one element, or write the checkpoints without `every`"
@@ -229,10 +232,11 @@ def restored(path: Path, into: Mapping[str, object]) -> dict[str, Any]:
     them or none."""
     file, found = _read(path)
     for name, target in into.items():
-        _check_fits(file, name, target, found)
+        _check_fits(file, name, centre_of(target), found)
+    check_momentum(file, into, found)
     for name, target in into.items():
-        _fill(target, found[name])
-    return found | dict(into)
+        _fill(centre_of(target), found[name])
+    return begin_again(into, found) | dict(into)
 
 
 def _read(path: Path) -> tuple[Path, dict[str, Any]]:

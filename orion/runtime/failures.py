@@ -45,11 +45,22 @@ def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | Non
 
 def _not_a_number(function: Function, loop: PreparedLoop, number: int, place: int) -> UpdateError:
     """The error for an update of a buffer that is not a number."""
+    if loop.plan.nest.replicas:
+        return _copy_not_a_number(function, loop, number, place)
     found, user = loop.plan.relaxed.arrays[number].buffered, loop.kernel.user
     where, sums = (f", in place {place} in the order of C,", " there sum up to") if place >= 0 else ("", " come to")
     what = f"an update of `{found.array}`{where} is not a number"
     why = f"the updates of one worker{sums} NaN; `{found.array}` and its helpers are as they were"
     hint = f"look at what the loop adds to `{found.source}`: a division by 0, or numbers that have grown too large"
+    return UpdateError(in_users_words(describe(what, span=found.span, source=user, why=why, hint=hint), function))
+
+
+def _copy_not_a_number(function: Function, loop: PreparedLoop, number: int, place: int) -> UpdateError:
+    """The error for a copy of an array that is not a number."""
+    found, user = loop.plan.nest.replicas[number], loop.kernel.user
+    what = f"a worker's copy `{found.name}` of `{found.array}`, in place {place} in the order of C, is not a number"
+    why = f"`{found.array}` and all copies of it are as they were"
+    hint = f"look at what the loop does with `{found.name}`: a division by 0, or steps that are too large"
     return UpdateError(in_users_words(describe(what, span=found.span, source=user, why=why, hint=hint), function))
 
 

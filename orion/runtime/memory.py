@@ -106,19 +106,19 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
         outputs=tuple(_outputs(loop, allocate) for loop in prepared.loops),
         copies=tuple(_copies(loop, allocate) for loop in prepared.loops),
         clocks=tuple(clocks_of(loop, prepared.workers, allocate) for loop in prepared.loops),
-        locks=allocate((CLOCK_STRIDE * LOCKS if any(loop.plan.relaxed for loop in prepared.loops) else 0,), INT64),
+        locks=allocate((CLOCK_STRIDE * LOCKS if any(loop.plan.nest.late for loop in prepared.loops) else 0,), INT64),
         notes=tuple(notes_of(loop, prepared.workers, allocate) for loop in prepared.loops),
     )
 
 
 def clocks_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zeros) -> Ints:
-    """The clocks of so many workers in a loop, none where it has no arrays with buffers."""
-    return allocate((CLOCK_STRIDE * workers if loop.plan.relaxed else 0,), INT64)
+    """The clocks of so many workers in a loop, none where it has no arrays with buffers or replicas."""
+    return allocate((CLOCK_STRIDE * workers if loop.plan.nest.late else 0,), INT64)
 
 
 def notes_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zeros) -> Ints:
-    """The notes of so many workers in a loop, none where it has no arrays with buffers."""
-    return allocate((workers if loop.plan.relaxed else 0, NOTES_SIZE), INT64)
+    """The notes of so many workers in a loop, none where it has no arrays with buffers or replicas."""
+    return allocate((workers if loop.plan.nest.late else 0, NOTES_SIZE), INT64)
 
 
 def meeting_flags(workers: int, allocate: Allocate = aligned_zeros) -> Ints:

@@ -1,4 +1,5 @@
-"""What a worker has of its own for arrays with buffers: updates that have not been applied, and notes."""
+"""What a worker has of its own: updates of arrays with buffers that have not been applied, its copies of replicated
+arrays, and notes."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.errors import ArgumentError, describe
+from orion.ir.function import Buffered
 from orion.kernel.calling import CLOCK_STRIDE, PAST_ALL, ROUND, WORKER, Argument
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints
@@ -18,19 +21,21 @@ OWN = ("own", "listed", "marks")
 
 class OwnArrays:
     """Those of one worker in a loop, beside the clocks, locks and notes that it `shared` with others; `orders` are the
-    tiles of all workers. They are made when a run begins that needs other ones than that before, and are zero at the
-    beginning of each."""
+    tiles of all workers. Those that are parts of arrays that all workers are given are these; others are made when a
+    run begins that needs other ones than that before, and are zero at the beginning of each."""
 
     def __init__(
         self, loop: PreparedLoop, worker: int, shared: tuple[Ints, Ints, Ints], orders: Sequence[Ints]
     ) -> None:
         arguments = [*enumerate(loop.kernel.arguments)]
         places = {one.name: at for at, one in arguments if one.kind == "array"}
-        array_of = {name: one.array for one in loop.plan.nest.function.buffered for name in (one.name, *one.snapshots)}
-        self._own = [(at, one, places[array_of[one.name]]) for at, one in arguments if one.kind in OWN]
+        like, rows = _like(loop), _rows(loop)
+        own = [(at, one) for at, one in arguments if one.kind in OWN]
+        self._rows = [(at, places[rows[one.name]]) for at, one in own if one.name in rows]
+        self._own = [(at, one, places[like[one.name]]) for at, one in own if one.name not in rows]
         self._made: dict[int, NDArray[Any]] = {}
         self._given: dict[int, NDArray[Any]] = {}
-        if loop.plan.relaxed:
+        if loop.plan.nest.late:
             self._clocks, locks, notes = shared
             self._notes = notes[worker]
             named = {"clocks": self._clocks, "locks": locks, "notes": self._notes}
@@ -44,6 +49,11 @@ class OwnArrays:
         if not self._given:
             return arguments
         found = list(arguments)
+        for at, source in self._rows:
+            if self._worker >= len(found[source]):
+                what = f"there are copies of an array for {len(found[source])} workers, and more run"
+                raise ArgumentError(describe(what, hint="call the function itself: that has copies made"))
+            found[at] = found[source][self._worker]
         for at, one, like in self._own:
             found[at] = self._zeroed(at, one, found[like])
         for at, array in self._given.items():
@@ -63,3 +73,19 @@ class OwnArrays:
         else:
             made[...] = 0
         return made
+
+
+def _like(loop: PreparedLoop) -> dict[str, str]:
+    """The arrays that a worker's own ones have the shapes of."""
+    return {name: one.array for one in loop.plan.nest.function.late for name in one.own}
+
+
+def _rows(loop: PreparedLoop) -> dict[str, str]:
+    """The arrays of all workers' that a worker's own ones are parts of."""
+    found = {}
+    for one in loop.plan.nest.function.late:
+        if not isinstance(one, Buffered):
+            found[one.name] = one.copies
+            if one.momentum:
+                found[one.velocity] = one.velocities
+    return found

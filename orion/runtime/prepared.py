@@ -51,8 +51,7 @@ class PreparedLoop:
     @property
     def own(self) -> frozenset[str]:
         """The parameters that are arrays of each worker's own."""
-        buffered = self.plan.nest.function.buffered
-        return frozenset(name for one in buffered for name in (one.name, *one.snapshots))
+        return frozenset(name for one in self.plan.nest.function.late for name in one.own)
 
     @property
     def stored(self) -> str | None:
@@ -103,8 +102,11 @@ class PreparedProgram:
 
     def dealt_to(self, workers: int) -> PreparedProgram:
         """The same program, its tiles dealt to so many workers as they would be from the start. Loops that one worker
-        runs beside others that are shared out stay so, and so do short ones where nothing was shared out."""
+        runs beside others that are shared out stay so, and so do short ones where nothing was shared out, and
+        programs of which each worker has copies of arrays."""
         was_shared = self.workers > 1
+        if any(loop.plan.nest.replicas for loop in self.loops):
+            return self  # workers have copies of arrays that go on
 
         def dealt(loop: PreparedLoop) -> PreparedLoop:
             plan, schedule = loop.plan, loop.schedule

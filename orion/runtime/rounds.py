@@ -100,7 +100,7 @@ def _rounds(repeat: Repeat, loops: Sequence[PreparedLoop]) -> Rounds:
 def _is_short(loop: PreparedLoop) -> bool:
     """Whether a loop is one over ranges without results or copies whose predicted time is short, or unknown."""
     if (
-        loop.plan.relaxed
+        loop.plan.nest.late
         or loop.sparse is not None
         or any(a.kind in (*OUTPUTS, "copies") for a in loop.kernel.arguments)
     ):

@@ -42,7 +42,7 @@ def prove_written(nest: LoopNest, placements: Sequence[Placement], types: Types)
     ranks = {name: kind.ndim for name, kind in types.items() if isinstance(kind, ArrayType)}
     views = views_in((loop,), types)
     written = {array for name in _written(loop, function, ranks) for array in views.get(name, {name})}
-    for one in function.buffered:
+    for one in function.late:
         written = written - {one.name} | {*one.changed} if one.name in written else written
     for array in ranks.keys() & written:
         if not told.get(array, False):

@@ -1,4 +1,5 @@
-"""relaxed: all that iterations conflict over are arrays with buffers, whose updates the user lets be late.
+"""relaxed: all that iterations conflict over are arrays with buffers, whose updates the user lets be late, or
+replicas, of which each worker has its own.
 
 Legal when Δ = ∅ without the accesses to these arrays; the blocks of any dimension may be shared out. How late updates
 are is kept while the loop runs (`orion.kernel.support.buffers`), by bounded staleness (Ho et al., NIPS 2013): a worker
@@ -19,7 +20,7 @@ def legal(question: Question) -> list[Candidate]:
 
 
 def words(space: str, time: str) -> str:
-    return f"{shared_out(space)}; updates of buffers may be late, and nothing else is shared"
+    return f"{shared_out(space)}; what else iterations share may be late, in buffers or copies"
 
 
 RELAXED = Tiling((Strategy.RELAXED,), legal, words)

@@ -1,14 +1,18 @@
-"""What is told of arrays with buffers: what may be late, by how much, and what would keep the loop serial else."""
+"""What is told of arrays with buffers: what may be late, by how much, and what would keep the loop serial else; and of
+replicas: when and how they are pulled together."""
 
 from __future__ import annotations
 
+from orion.arrays.policies import LocalSgd
 from orion.ir.nodes import Subscript, Update, every
+from orion.ir.replicas import Replica
 from orion.plan.plan import LoopPlan
 from orion.plan.relaxed import How, RelaxedArray
 
 
 def relaxed_in_words(loop: LoopPlan) -> list[str]:
-    """A sentence for each array with a buffer, and one on how its updates are applied."""
+    """A sentence for each array with a buffer, and one on how its updates are applied; for each replica, and one on
+    when pulls are."""
     relaxed = loop.relaxed
     found = [_array(loop, one) for one in relaxed.arrays]
     if relaxed.has_delays:
@@ -18,7 +22,38 @@ def relaxed_in_words(loop: LoopPlan) -> list[str]:
         )  # fmt: skip
         end = "at the end of the loop" if relaxed.deterministic else "at the end of each tile"
         found.append(f"{who} {often} and {end}; who would be further ahead of another waits for it")
+    found += [_replica(loop, one) for one in loop.nest.replicas]
+    if loop.nest.replicas:
+        policy = loop.nest.replicas[0].policy
+        often = (
+            f"after {'every iteration' if policy.sync_every == 1 else f'{policy.sync_every:,} iterations of its own'}"
+        )
+        found.append(f"{PULLS[policy.name].format(often)} and at the end of the loop, on one node")
     return found
+
+
+PULLS = {
+    "sync": "all workers meet, and pull {}",
+    "async": "each worker pulls, under locks, {}",
+    "hogwild": "each worker pulls, without locks, {}",
+    "round_robin": "one worker after the other pulls {}",
+    "local_sgd": "all workers meet, and average {}",
+}
+
+
+def _replica(loop: LoopPlan, one: Replica) -> str:
+    is_given = one.array not in [part.name for part in loop.nest.function.buffer_parts]
+    array = f"`{one.array}`" if is_given else "its array"
+    told = (
+        f"`{one.name}` is a copy of {array} for each worker, so that no iteration waits for what others do with theirs"
+    )
+    policy, workers = one.policy, loop.runs_on
+    if isinstance(policy, LocalSgd):
+        outer = f"by a step of {policy.step:g} with momentum {policy.momentum:g} towards" if policy.step else "to"
+        return f"{told}; the array goes {outer} the average of the copies, which become what it is"
+    alpha = f"alpha {policy.alpha_of(workers):.3g}, stable up to {policy.bound(workers):.3g}"
+    momentum = f"; after each iteration a copy goes on with momentum {policy.momentum:g}" if policy.momentum else ""
+    return f"{told}; a copy and the array are pulled together by part of their difference: {alpha}{momentum}"
 
 
 def _array(loop: LoopPlan, one: RelaxedArray) -> str:

@@ -101,10 +101,10 @@ def _elements(facts: LoopFacts, mentioned: set[str]) -> list[Argument]:
 
 def _arrays(facts: LoopFacts, mentioned: set[str]) -> list[Argument]:
     extents = {part.array for part in facts.parts() if isinstance(part, Dim | Count)}
-    buffered = [one.buffered for one in facts.relaxed.arrays]
-    own = {name for one in buffered for name in (one.name, *one.snapshots)}
+    late = facts.nest.late
+    own = {name for one in late for name in one.own}
     found = []
-    for name in sorted(mentioned.union(extents, *(one.names for one in buffered))):
+    for name in sorted(mentioned.union(extents, *(one.names for one in late))):
         kind = facts.array(name)
         if kind is not None:
             is_own = name in own

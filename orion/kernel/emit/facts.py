@@ -135,7 +135,7 @@ class LoopFacts:
                 found.add(part.name)
             elif isinstance(part, Dim | Count):
                 found.add(part.array)
-        found |= {name for one in self.relaxed.arrays for name in one.buffered.names}
+        found |= {name for one in self.nest.late for name in one.names}
         elements = self.nest.elements
         return found | (set(elements.values) | {elements.array} if elements else set())
 

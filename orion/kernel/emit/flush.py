@@ -26,8 +26,8 @@ Called = Mapping[Argument, str]
 
 
 def relaxed_arguments(facts: LoopFacts) -> list[Argument]:
-    """The arguments that buffers need, beside arrays."""
-    if not facts.relaxed:
+    """The arguments that buffers need, beside arrays, and replicas do."""
+    if not facts.nest.late:
         return []
     found = []
     for one in facts.relaxed.arrays:
@@ -117,6 +117,10 @@ class Flushes:
         if self._facts.rests:
             writer.add(self.done(self.round))
         return writer
+
+    def after_tiles(self) -> str:
+        """What follows all tiles of a worker: nothing where the last tile has it, or each."""
+        return "" if self._facts.rests or self._facts.relaxed.deterministic else self.done("round")
 
     def done(self, round: str) -> str:
         """What tells the others not to wait any more in a round, which is called so."""

@@ -34,6 +34,10 @@ BUFFERS = (
     "add_at", "begin_tile", "has_applied", "has_done_all", "left_of", "lock", "may_begin", "my_turn", "note_in_list",
     "note_part", "tell_not_a_number", "turn_is_over", "unlock",
 )  # fmt: skip
+REPLICAS = (
+    "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "pull",
+    "pull_all", "pull_freely", "with_momentum",
+)  # fmt: skip
 COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (
     ("numba", DTYPES),
@@ -42,6 +46,7 @@ MODULES = (
     ("orion.kernel.support.intrinsics", INTRINSICS),
     ("orion.kernel.support.keyed", KEYED),
     ("orion.kernel.support.numpys", NUMPYS),
+    ("orion.kernel.support.replicas", REPLICAS),
     ("orion.kernel.support.slices", SLICES),
     ("orion.kernel.support.sums", SUMS),
     ("orion.kernel.support.taking", TAKING),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from orion.dependence.repeated import counted_dim
 from orion.ir.nodes import Range, Stmt
 from orion.kernel.emit.code import SIGN
 from orion.kernel.emit.facts import LoopFacts
@@ -29,7 +30,7 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, 
         return limits
     space = facts.nest.loops[0].space
     cut: tuple[str, str] | None = None
-    listed = ""
+    listed, counted = "", counted_dim(facts.nest)
     versions: Iterable[frozenset[Key]]
     for dim, loop in enumerate(facts.nest.loops):
         space = loop.space
@@ -43,13 +44,15 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, 
         if loop is not facts.nest.loops[-1]:
             _emit_head(space, cut, names, emitter, is_outermost=dim == 0, listed=listed)
             writer.depth += 1
+            if dim == counted:
+                emitter.begin_iteration()
     assert isinstance(space, Range)
     versions = (frozenset(),) if listed else _versions(space, facts.nest.body, cut, emitter)
     for keys in versions:
         with emitter.certainly(keys):
             _emit_head(space, cut, names, emitter, is_outermost=len(facts.nest.loops) == 1, listed=listed)
             writer.depth += 1
-            _emit_body(facts.nest.body, emitter)
+            _emit_body(facts.nest.body, emitter, is_counted=counted == len(facts.nest.loops) - 1)
             writer.depth -= 1
     writer.depth -= len(facts.nest.loops) - 1
     return limits
@@ -103,9 +106,10 @@ def _emit_listed(space: Range, first: str, end: str, names: Names, emitter: Stat
     writer.depth -= 1
 
 
-def _emit_body(body: tuple[Stmt, ...], emitter: Statements) -> None:
+def _emit_body(body: tuple[Stmt, ...], emitter: Statements, *, is_counted: bool = True) -> None:
     before = len(emitter.writer.lines)
-    emitter.begin_iteration()
+    if is_counted:
+        emitter.begin_iteration()
     emitter.block(body)
     if all(line.strip().startswith("#") for line, _ in emitter.writer.lines[before:]):
         emitter.writer.add("pass")

@@ -44,6 +44,7 @@ from orion.kernel.emit.expressions import EACH
 from orion.kernel.emit.flush import Flushes
 from orion.kernel.emit.invariant import invariant_subscripts
 from orion.kernel.emit.private import RowsSpilledError
+from orion.kernel.emit.pulls import Pulls
 from orion.kernel.emit.ranged import Key, Ranged, ranged_subscripts
 from orion.kernel.emit.running import is_taken
 from orion.kernel.emit.scalarize import NotElementwiseError, Scalarizer
@@ -91,7 +92,7 @@ class Statements(Assignments):
     marks: Mapping[str, str] = {}
     ended: str = ""
     values: Mapping[int, tuple[str, str]] = {}
-    flushes: Flushes | None = None
+    flushes: Flushes | Pulls | None = None
 
     def begin_iteration(self) -> None:
         """Emit what comes before the body."""
@@ -149,13 +150,15 @@ class Statements(Assignments):
     def note_uses(self, statement: Stmt, *, is_before: bool) -> None:
         """Note which parts of arrays with buffers a statement updates, after it; and before it those with snapshots
         that it uses, where it is sure to."""
-        for subscript in () if self.flushes is None else buffers_in(statement, is_before=is_before):
-            assert self.flushes is not None
+        flushes = self.flushes
+        if not isinstance(flushes, Flushes):
+            return
+        for subscript in buffers_in(statement, is_before=is_before):
             base = self.names.user(subscript.base.name) if self.names.knows(subscript.base.name) else ""
-            for one in self.flushes.noted(subscript.base.name):
+            for one in flushes.noted(subscript.base.name):
                 if is_before == bool(one.buffered.snapshots):
                     parts = [self.index(subscript, axis, subscript.index[axis], base) for axis in range(one.leading)]
-                    self.flushes.note(self.writer, one, parts)
+                    flushes.note(self.writer, one, parts)
 
     def added_at_once(self, statement: Stmt) -> bool:
         """Emit an update of a buffer that is applied at once; whether it is one."""

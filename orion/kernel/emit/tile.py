@@ -15,6 +15,7 @@ from orion.kernel.emit.flush import Flushes
 from orion.kernel.emit.names import SUMS, VECTORS, Names
 from orion.kernel.emit.places import begin_places, place_marks
 from orion.kernel.emit.private import PrivateRows
+from orion.kernel.emit.pulls import Pulls
 from orion.kernel.emit.ranges import emit_ranges
 from orion.kernel.emit.statements import Statements
 from orion.kernel.emit.stop_bounds import Bracket
@@ -63,7 +64,7 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     emitter.marks = place_marks(facts, names, called)
     emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
     leave = _returned(arguments, names, called) or "return"
-    flushes = emitter.flushes = Flushes(facts, names, called, leave) if facts.relaxed else None
+    flushes = emitter.flushes = _late(facts, names, called, leave)
     tile = names.fresh("t")
     if facts.nest.elements is None:
         order = next((text for argument, text in called.items() if argument.kind == "order"), "")
@@ -90,10 +91,16 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     writer.add("")
     copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
     given = [copies.get(name, name).format(tile=tile) for name in passed]
-    strict = flushes and not facts.rests and not facts.relaxed.deterministic
-    done = flushes.done("round") if flushes and strict else ""
+    done = flushes.after_tiles() if flushes else ""
     _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
     return LoopText(writer, tuple(emitter.sites))
+
+
+def _late(facts: LoopFacts, names: Names, called: dict[Argument, str], leave: str) -> Flushes | Pulls | None:
+    """What is generated for arrays with buffers or replicas of a loop that has such."""
+    if facts.nest.replicas:
+        return Pulls(facts, names, called, leave)
+    return Flushes(facts, names, called, leave) if facts.relaxed else None
 
 
 # ------------------------------------------------------------ before and after the iterations

@@ -155,7 +155,7 @@ def my_turn(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover 
     store_release(clocks, own * CLOCK_STRIDE, come)
     for other in range(len(clocks) // CLOCK_STRIDE):
         needed = come + 1 if other < own else come
-        if other != own and not _is_there(clocks, other, needed, control):
+        if other != own and not is_there(clocks, other, needed, control):
             return False
     return True
 
@@ -168,13 +168,14 @@ def turn_is_over(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no c
     notes[FLUSHES] += 1
     store_release(clocks, own * CLOCK_STRIDE, applied)
     for other in range(len(clocks) // CLOCK_STRIDE):
-        if other != own and not _is_there(clocks, other, applied, control):
+        if other != own and not is_there(clocks, other, applied, control):
             return False
     return True
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _is_there(clocks: Any, other: int, needed: int, control: Any) -> bool:  # pragma: no cover - compiled
+def is_there(clocks: Any, other: int, needed: int, control: Any) -> bool:  # pragma: no cover - compiled
+    """Wait until the clock of another worker is so far; False where the loop is to be left."""
     spins = 0
     while load_acquire(clocks, other * CLOCK_STRIDE) < needed:
         if is_left(control) or (is_alarmed(control) and is_to_leave(control)):

@@ -228,9 +228,11 @@ def _shared_out(
         raise ApartError(
             f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
         )
-    if loop.plan.relaxed:
-        arrays = " and ".join(f"`{one.buffered.array}`" for one in loop.plan.relaxed.arrays)
+    if loop.plan.nest.late:
+        arrays = " and ".join(f"`{one.array}`" for one in loop.plan.nest.late)
         told = f"updates of {arrays} may be late, and workers apply them to memory that they share"
+        if loop.plan.nest.replicas:
+            told = f"copies of {arrays} are pulled together in memory that workers share"
         raise ApartError(in_users_words(told, loop.plan.nest.function))
     overlap = loop.plan.rounds_overlap
     used = {one.array: cells[one.array] for one in prints}

@@ -1,0 +1,199 @@
+"""How the copies of a replicated array are pulled together: `orion.elastic` and `orion.local_sgd`.
+
+With x the copy of a worker and c the array itself, the centre, after every so many iterations of the worker
+
+    sync           x -= a (x - c) of all workers, c += a Σ (x - c), with x and c as they were before
+    async          x -= a (x - c), c += a (x - c), part by part under locks, by each worker when it is there
+    hogwild        the same without locks
+    round_robin    the same, worker after worker in a fixed order
+    local SGD      c = the average of all x, or a step towards it; x = c
+
+Elastic averaging: Zhang, Choromanska, LeCun, "Deep learning with Elastic Averaging SGD", NIPS 2015; with momentum,
+EAMSGD there; local SGD: Stich, ICLR 2019; an outer step with Nesterov momentum: Douillard et al., "DiLoCo", 2023.
+
+**Which a are stable.** Near a minimum a step of a worker is a linear map that moves no copy further away. The pull of
+one worker is [[1 - a, a], [a, 1 - a]] on (x, c): symmetric, with the eigenvalues 1 and 1 - 2 a, so that it moves
+nothing further away where 0 ≤ a ≤ 1. Pulls of one worker after another, between any steps, are then stable. This is
+what the condition of the paper for its round-robin scheme, 0 ≤ a ≤ (4 - 2 η) / (4 - η) (section 4, for a step η on x²/2
+that is taken at once with the pull), becomes for steps η → 0, and steps that are taken before the pull need no less.
+Pulls of p workers at once are I - a L with L the Laplacian of a star of p leaves, whose greatest eigenvalue is p + 1:
+stable where 0 ≤ a ≤ 2 / (p + 1). (The paper has -1 < φ, with φ = 1 - (b + √(b² - 4 η h p a)) / 2 and b = η h + (p + 1)
+a, which becomes that for η → 0.) Without locks p workers may have read the same c, which is that case. p a ≤ 1 is no
+condition for being stable; up to it the centre is a moving average. No number of iterations between pulls is too large
+for this.
+
+With momentum this holds while the steps alone do not oscillate (checked by the eigenvalues of the whole map for
+η h ≤ (1 - √μ)²). Of the outer step l with Nesterov momentum m, on differences of which no part points away from the
+minimum (0 < h ≤ 1): the roots of z² - (1 + m) (1 - l h) z + m (1 - l h) are inside the unit circle where
+l < (2 + 2 m) / (1 + 2 m) (the criterion of Schur and Cohn).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Real
+
+import numpy as np
+
+from orion.errors import ArgumentError, describe
+from orion.tracebacks import ends_in_users_line
+
+MOVING = 0.9
+"""What the alphas of all workers add up to where none is given, as in the paper (its β)."""
+
+
+class Mode(StrEnum):
+    """When workers pull."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+    HOGWILD = "hogwild"
+    ROUND_ROBIN = "round_robin"
+
+    @property
+    def bounds_sums(self) -> bool:
+        """Whether the pulls of several workers may be of the same centre, and add up."""
+        return self in (Mode.SYNC, Mode.HOGWILD)
+
+
+@dataclass(frozen=True, slots=True)
+class Elastic:
+    """Elastic averaging, made by `orion.elastic`. An `alpha` of 0 stands for that which fits the number of workers."""
+
+    mode: Mode
+    alpha: float
+    sync_every: int
+    momentum: float
+
+    @property
+    def name(self) -> str:
+        return self.mode.value
+
+    @property
+    def waits_for_all(self) -> bool:
+        """Whether all workers meet."""
+        return self.mode is Mode.SYNC
+
+    def alpha_of(self, workers: int) -> float:
+        """The alpha that so many workers pull by."""
+        return self.alpha or MOVING / workers
+
+    def bound(self, workers: int) -> float:
+        """The greatest alpha that is stable."""
+        return 2 / (workers + 1) if self.mode.bounds_sums else 1.0
+
+    def __repr__(self) -> str:
+        alpha = f", alpha={self.alpha}" if self.alpha else ""
+        momentum = f", momentum={self.momentum}" if self.momentum else ""
+        return f"elastic(mode={self.mode.value!r}{alpha}, sync_every={self.sync_every}{momentum})"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSgd:
+    """Averages of all copies, made by `orion.local_sgd`. Where `step` is not 0, it is that of the outer step towards
+    them, with Nesterov momentum `momentum`."""
+
+    sync_every: int
+    step: float
+    momentum: float
+
+    @property
+    def name(self) -> str:
+        return "local_sgd"
+
+    @property
+    def waits_for_all(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        outer = f", outer=({self.step}, {self.momentum})" if self.step else ""
+        return f"local_sgd(sync_every={self.sync_every}{outer})"
+
+
+Policy = Elastic | LocalSgd
+
+
+@ends_in_users_line
+def elastic(mode: str = "sync", alpha: float | None = None, sync_every: int = 10, momentum: float = 0.0) -> Elastic:
+    """Elastic averaging of the copies of an array (`orion.replicate`): after `sync_every` iterations of its own, and at
+    the end of the loop, a worker's copy x and the centre c are pulled together, by `alpha` of their difference.
+
+    `mode`: "sync": all workers meet, and all differences are those of the same centre; "async": each worker pulls when
+    it is there; "hogwild": the same without locks, so that a pull of another worker may be lost; "round_robin": worker
+    after worker. With "sync" and "round_robin" results are the same, bit for bit, for the same number of workers.
+
+    `alpha`: 0.9 / p for p workers where it is not given. It is stable up to 2 / (p + 1) with "sync" and "hogwild", and
+    up to 1 with the others (`orion.arrays.policies`); in the words of Zhang et al. it is ηρ. `momentum`, μ: after each
+    iteration v = μ v + (what the iteration has changed of x), and x is what it was before plus v.
+
+    Errors: `ArgumentError` for another mode, an `alpha` that is not above 0 and at most 1, a `sync_every` that is no
+    number of iterations, a `momentum` that is not at least 0 and less than 1. A call with more workers than an `alpha`
+    is stable for raises `ArgumentError`, with the bound.
+
+    Source: Zhang, Choromanska, LeCun, "Deep learning with Elastic Averaging SGD", NIPS 2015.
+
+    >>> import orion
+    >>> orion.elastic(mode="async", alpha=0.3, sync_every=20)
+    elastic(mode='async', alpha=0.3, sync_every=20)
+    """
+    if not isinstance(mode, str) or mode not in [one.value for one in Mode]:
+        hint = "write one of " + ", ".join(f'"{one.value}"' for one in Mode)
+        raise ArgumentError(describe(f"`mode={mode!r}` of orion.elastic", hint=hint))
+    if alpha is not None and not (_is_number(alpha) and 0 < alpha <= 1):
+        hint = "give a number above 0 and at most 1, or leave it out for 0.9 / the number of workers"
+        why = "a pull by more than the whole difference grows from pull to pull"
+        raise ArgumentError(describe(f"`alpha={alpha!r}` of orion.elastic", why=why, hint=hint))
+    if not (_is_number(momentum) and 0 <= momentum < 1):
+        hint = "give a number of at least 0 and less than 1"
+        raise ArgumentError(describe(f"`momentum={momentum!r}` of orion.elastic", hint=hint))
+    return Elastic(Mode(mode), float(alpha or 0), _iterations(sync_every, "elastic"), float(momentum))
+
+
+@ends_in_users_line
+def local_sgd(sync_every: int = 10, outer: Sequence[float] | None = None) -> LocalSgd:
+    """Averages of the copies of an array (`orion.replicate`): after `sync_every` iterations all workers meet, and at
+    the end of the loop those that have some since; the array becomes the average of their copies, and so do these.
+    Results are the same, bit for bit, for the same number of workers.
+
+    `outer=(step, momentum)`: in place of that, with d = the array - the average, v = momentum · v + d, and the array
+    becomes the array - step · (d + momentum · v), as in DiLoCo, whose authors take (0.7, 0.9).
+
+    Errors: `ArgumentError` for a `sync_every` that is no number of iterations, a momentum that is not at least 0 and
+    less than 1, and a step that is not above 0 and less than (2 + 2 m) / (1 + 2 m) with momentum m, from which on it is
+    not stable (`orion.arrays.policies`).
+
+    Source: Stich, "Local SGD converges fast and communicates little", ICLR 2019; Douillard et al., "DiLoCo:
+    Distributed Low-Communication Training of Language Models", 2023.
+
+    >>> import orion
+    >>> orion.local_sgd(sync_every=50, outer=(0.7, 0.9))
+    local_sgd(sync_every=50, outer=(0.7, 0.9))
+    """
+    if outer is None:
+        return LocalSgd(_iterations(sync_every, "local_sgd"), 0.0, 0.0)
+    given = tuple(outer) if isinstance(outer, Sequence) else ()
+    if len(given) != 2 or not all(map(_is_number, given)) or not 0 <= given[1] < 1:
+        hint = "give (step, momentum), with a momentum of at least 0 and less than 1, such as (0.7, 0.9)"
+        raise ArgumentError(describe(f"`outer={outer!r}` of orion.local_sgd", hint=hint))
+    step, momentum = map(float, given)
+    bound = (2 + 2 * momentum) / (1 + 2 * momentum)
+    if not 0 < step < bound:
+        why = (
+            f"with momentum {momentum} the step is to be above 0 and less than {bound:.4g}: from there on it overshoots"
+        )
+        hint = "give a smaller one, such as 0.7, or a smaller momentum"
+        raise ArgumentError(describe(f"`outer={outer!r}` of orion.local_sgd is not stable", why=why, hint=hint))
+    return LocalSgd(_iterations(sync_every, "local_sgd"), step, momentum)
+
+
+def _iterations(sync_every: object, function: str) -> int:
+    if isinstance(sync_every, bool) or not isinstance(sync_every, int | np.integer) or sync_every < 1:
+        hint = "give the iterations from one pull to the next, at least 1"
+        raise ArgumentError(describe(f"`sync_every={sync_every!r}` of orion.{function}", hint=hint))
+    return int(sync_every)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))

@@ -1,0 +1,154 @@
+"""The function by which a worker's copies of arrays and the arrays are pulled together (`orion.replicate`), and what
+tiles do before and after they call it.
+
+def pull_copies(arrays…, clocks, locks, notes, control):      in a loop whose workers meet
+    if not meet(clocks, notes, control):
+        return False
+    if not pull_all(x_copies, w, alpha_of(clocks, 0.9), 0, clocks, notes, control):
+        return False
+    return turn_is_over(clocks, notes, control)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orion.arrays.policies import MOVING, Elastic, LocalSgd, Mode
+from orion.ir.replicas import Replica
+from orion.kernel.calling import LEFT, Argument
+from orion.kernel.emit.facts import LoopFacts
+from orion.kernel.emit.names import Names
+from orion.kernel.emit.writer import Writer
+
+Called = Mapping[Argument, str]
+
+
+class Pulls:
+    """What is generated for the replicas of one loop; `names` are those of its module, `leave` is the statement that
+    leaves a tile."""
+
+    def __init__(self, facts: LoopFacts, names: Names, called: Called, leave: str) -> None:
+        self._replicas, self._names, self._leave = facts.nest.replicas, names, leave
+        self._policy = self._replicas[0].policy
+        self._pull, self._left = names.fresh("pull_copies"), names.fresh("until_pull")
+        self._shared = {argument.kind: text for argument, text in called.items() if not argument.name}
+        self._round, self._is_last = names.fresh("this_round"), names.fresh("is_last_tile")
+        self._is_begun = names.fresh("is_begun")
+        self._with_momentum = [one for one in self._replicas if one.momentum]
+
+    def limits(self, tile: str) -> dict[str, str]:
+        """What tiles are given beside the arguments of the kernel, and what the walk passes for tile `tile`."""
+        return {self._round: "round", self._is_last: f"{tile} == tiles[-1]"}
+
+    def after_tiles(self) -> str:
+        """What follows all tiles of a worker: the last tile has it."""
+        return ""
+
+    # ------------------------------------------------------------ in tiles
+
+    def begin(self) -> Writer:
+        """Before the iterations of a tile."""
+        writer = Writer(depth=1)
+        writer.add(f"{self._left} = left_of({self._of('notes')}, {self._round}, {self._policy.sync_every})")
+        for one in self._with_momentum:
+            writer.add(f"keep_copy({self._names.user(one.before)}, {self._names.user(one.name)})")
+        if self._with_momentum:
+            writer.add(f"{self._is_begun} = False")
+        return writer
+
+    def step(self, writer: Writer) -> None:
+        """Before an iteration."""
+        self._add_momentum(writer)
+        if self._with_momentum:
+            writer.add(f"{self._is_begun} = True")
+        with writer.block(f"if {self._left} == 0:"):
+            self._pull_now(writer)
+            writer.add(f"{self._left} = {self._policy.sync_every}")
+        writer.add(f"{self._left} -= 1")
+
+    def end(self) -> Writer:
+        """After the iterations of a tile."""
+        writer = Writer(depth=1)
+        self._add_momentum(writer)
+        notes = self._of("notes")
+        writer.add(f"{notes}[{LEFT}] = {self._left}")
+        with writer.block(f"if {self._is_last}:"):
+            with writer.block(f"if {self._left} < {self._policy.sync_every}:"):
+                self._pull_now(writer)
+            writer.add(f"has_done_all({self._of('clocks')}, {notes}, {self._round})")
+        return writer
+
+    def _add_momentum(self, writer: Writer) -> None:
+        """Momentum for what the iteration before this place has changed, if there was one."""
+        if not self._with_momentum:
+            return
+        with writer.block(f"if {self._is_begun}:"):
+            for one in self._with_momentum:
+                assert isinstance(one.policy, Elastic)
+                arrays = ", ".join(self._names.user(name) for name in (one.name, one.before, one.velocity))
+                writer.add(f"with_momentum({arrays}, {one.policy.momentum!r})")
+
+    def _pull_now(self, writer: Writer) -> None:
+        with writer.block(f"if not {self._pull}({', '.join(self._passed())}, control):"):
+            writer.add(self._leave)
+        for one in self._with_momentum:
+            writer.add(f"keep_copy({self._names.user(one.before)}, {self._names.user(one.name)})")
+
+    def _of(self, kind: str) -> str:
+        return self._shared[kind]
+
+    def _passed(self) -> list[str]:
+        arrays = [self._names.user(name) for one in self._replicas for name in (one.name, *one.changed)]
+        return [*arrays, self._of("clocks"), self._of("locks"), self._of("notes")]
+
+    # ------------------------------------------------------------ the function
+
+    def function(self) -> Writer:
+        """The function that pulls copies of arrays and the arrays together."""
+        writer = Writer()
+        writer.add("@tile_function")
+        with writer.block(f"def {self._pull}({', '.join([*self._passed(), 'control'])}):"):
+            self._emit(writer)
+        writer.add("")
+        writer.add("")
+        return writer
+
+    def _emit(self, writer: Writer) -> None:
+        clocks = f"{self._of('clocks')}, {self._of('notes')}"
+        if self._policy.waits_for_all:
+            self._or_leave(writer, f"meet({clocks}, control)")
+        elif self._is_in_turn:
+            self._or_leave(writer, f"await_turn({clocks}, control)")
+        for number, one in enumerate(self._replicas):
+            self._or_leave(writer, self._call(number, one, clocks))
+        if self._policy.waits_for_all:
+            writer.add(f"return turn_is_over({clocks}, control)")
+        else:
+            writer.add(f"give_turn({clocks})")
+            writer.add("return True")
+
+    @property
+    def _is_in_turn(self) -> bool:
+        return isinstance(self._policy, Elastic) and self._policy.mode is Mode.ROUND_ROBIN
+
+    def _or_leave(self, writer: Writer, call: str) -> None:
+        with writer.block(f"if not {call}:"):
+            writer.add("return False")
+
+    def _call(self, number: int, one: Replica, clocks: str) -> str:
+        """The call that pulls the copies of one array, or the copy of a worker."""
+        own, centre, copies = (self._names.user(name) for name in (one.name, one.array, one.copies))
+        policy = one.policy
+        if isinstance(policy, LocalSgd):
+            if not policy.step:
+                return f"average({copies}, {centre}, {number}, {clocks}, control)"
+            outer = f"{self._names.user(one.outer[0])}, {policy.step!r}, {policy.momentum!r}"
+            return f"average_with_momentum({copies}, {centre}, {outer}, {number}, {clocks}, control)"
+        alpha = repr(policy.alpha) if policy.alpha else f"alpha_of({self._of('clocks')}, {MOVING!r})"
+        match policy.mode:
+            case Mode.SYNC:
+                return f"pull_all({copies}, {centre}, {alpha}, {number}, {clocks}, control)"
+            case Mode.ASYNC:
+                return f"pull({own}, {centre}, {alpha}, {number}, {self._of('locks')}, control)"
+            case Mode.HOGWILD | Mode.ROUND_ROBIN:
+                return f"pull_freely({own}, {centre}, {alpha}, {number}, control)"
