@@ -297,6 +297,89 @@ def test_a_loop_has_several_replicas(workers):
     assert (found == (labels > 0)).mean() > 0.85
 
 
+@orion.parallel_for
+def elements(ratings, rows, columns, x, step):
+    for (i, j), v in ratings:
+        rows[i] += v
+        columns[j] += v
+        x[0] -= step * (x[0] - v)
+
+
+@orion.parallel_for
+def values(ratings, x, step):
+    for (_, j), v in ratings:
+        x[j % 3] -= step * (x[j % 3] - v)
+
+
+def ratings(seed=0):
+    rng = np.random.default_rng(seed)
+    return orion.sparse((rng.integers(0, 40, 3000), rng.integers(0, 50, 3000)), np.full(3000, 2.0), shape=(40, 50))
+
+
+@pytest.mark.parametrize("mode", ["async", "hogwild"])
+def test_blocks_go_from_worker_to_worker_beside_copies(mode, workers):
+    given, w = ratings(), np.zeros(1)
+    rows, columns = np.zeros(40), np.zeros(50)
+    x = orion.replicate(w, policy=orion.elastic(mode=mode, sync_every=5))
+    plan = elements.plan(given, rows, columns, x, 0.1)
+    assert plan.strategy == "2d"
+    assert plan.check() is None
+    for _ in range(3):
+        elements(given, rows, columns, x, 0.1)
+    assert rows.sum() == columns.sum() == 3 * 6000
+    np.testing.assert_allclose(w, 2.0, atol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_workers_do_not_wait_for_pulls_where_tiles_wait_for_each_other(workers):
+    given, w = ratings(), np.zeros(1)
+    rows, columns = np.zeros(40), np.zeros(50)
+    x = orion.replicate(w, policy=orion.elastic(mode="sync", sync_every=5))
+    plan = elements.plan(given, rows, columns, x, 0.1)
+    assert plan.strategy == "serial"
+    assert "ORN133" in [one.code for one in plan.reasons]
+    elements(given, rows, columns, x, 0.1)
+    np.testing.assert_allclose(w, 2.0, atol=0.1)
+
+
+@pytest.mark.parametrize("name", ["sync", "local_sgd", "async"])
+def test_elements_of_sparse_arrays_are_gone_through(name, workers):
+    given, w = ratings(), np.zeros(3)
+    x = orion.replicate(w, policy=POLICIES[name]())
+    plan = values.plan(given, x, 0.1)
+    assert plan.strategy == "relaxed"
+    assert plan.check() is None
+    values(given, x, 0.1)
+    np.testing.assert_allclose(w, 2.0, atol=0.1)
+
+
+@orion.parallel_for
+def search(a, x):
+    for i in range(a.shape[0]):
+        x[0] += a[i]
+        if a[i] > 5.0:
+            break
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_loops_that_may_end_early_are_serial(workers):
+    a, w = np.ones(100), np.zeros(1)
+    a[60] = 9.0
+    x = orion.replicate(w, policy=orion.elastic(mode="async", alpha=0.5, sync_every=7))
+    assert search.plan(a, x).strategy == "serial"
+    search(a, x)
+    assert w[0] + x.copies[0, 0] == 69.0
+
+
+def test_dynamic_loops_keep_their_tiles(workers):
+    data, labels = samples(700)
+    dynamic = orion.parallel_for(schedule="dynamic")(logistic)
+    w, again = np.zeros(12), np.zeros(12)
+    for array, function in ((w, dynamic), (again, parallel_logistic)):
+        function(data, labels, orion.replicate(array, policy=POLICIES["sync"]()), 0.1)
+    np.testing.assert_array_equal(w, again)
+
+
 def test_the_array_need_not_be_an_argument_and_may_be(workers):
     targets = np.random.default_rng(0).normal(size=(200, 5))
     w, out = np.zeros(5), np.zeros((1, 5))
@@ -415,7 +498,7 @@ def test_an_array_has_a_buffer_or_a_replica():
 REFUSED = {
     "centre": ("x[i] -= w[i]", "`w` is used"),
     "read": ("y[i] = x[i]", "reads `x`"),
-    "between": ("x[i] = 1.0\n    return x[0]", "used between loops"),
+    "between": ("x[i] = 1.0\n    return x[0]", "reads `x`"),
     "assigned": ("x = w\n        x[i] = 1.0", "`x` is given another value"),
 }
 
@@ -458,7 +541,7 @@ def test_plans_say_how_copies_are_pulled_together():
         plan = follow.plan(targets, x, 0.1)
         text = " ".join(str(plan).split())
         assert "relaxed `x` is a copy of its array for each worker" in text
-        assert "after 9 iterations of its own" in text
+        assert "after 9 iterations of each" in text
         assert "alpha 0.25, stable up to 1" in text
         told = plan.to_dict()["loops"][0]["replicas"]
         assert told[0]["mode"] == "async"

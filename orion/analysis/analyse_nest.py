@@ -33,12 +33,7 @@ def analyse_nest(
     nest = program.nests[number]
     analysis = analyse_loop(program, number, types, study, model, maps)
     candidates = candidates_of(nest, analysis, maps)
-    in_turn = next((one for one in nest.buffered if one.deterministic), None)
-    if in_turn is not None and any(one.time for one in candidates):
-        message = (
-            f"updates of `{in_turn.array}` are to be applied in a fixed order, and tiles would wait for each other"
-        )
-        why = Reason.of("ORN133", message, in_turn.span)
+    if any(one.time for one in candidates) and (why := _why_in_turn(nest)):
         candidates, analysis = [], replace(analysis, reasons=(*analysis.reasons, why))
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model) and not nest.late
@@ -69,12 +64,24 @@ def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list
     deltas = difference_sets(analysis.dependences, dims, maps)
     repeated = repeated_dims(nest)
     cuttable = tuple(d for d in bounded_dims(analysis.domain, dims, maps) if d not in repeated)
-    if nest.replicas:
-        if ends_early(nest.body):
-            return []
+    if nest.replicas and ends_early(nest.body):
+        return []
+    if nest.replicas and nest.elements is None:
         cuttable = tuple(d for d in cuttable if d == counted_dim(nest))
-    found = legal_candidates(Question(deltas, dims, cuttable, nest.ordered, bool(nest.late), maps))
-    return [one for one in found if not (one.time and nest.replicas)]  # who waits in a tile keeps others waiting
+    return legal_candidates(Question(deltas, dims, cuttable, nest.ordered, bool(nest.late), maps))
+
+
+def _why_in_turn(nest: LoopNest) -> Reason | None:
+    """Why tiles of a loop may not wait for each other, where they may not."""
+    for one in nest.buffered:
+        if one.deterministic:
+            told = f"updates of `{one.array}` are to be applied in a fixed order, and tiles would wait for each other"
+            return Reason.of("ORN133", told, one.span)
+    for copied in nest.replicas:
+        if copied.policy.waits:
+            told = f"workers wait for each other to pull copies `{copied.name}`, and tiles would wait for each other"
+            return Reason.of("ORN133", told, copied.span)
+    return None
 
 
 def _rounds_overlap(program: Program, number: int, model: Model) -> bool:

@@ -76,6 +76,11 @@ class Elastic:
         """Whether all workers meet."""
         return self.mode is Mode.SYNC
 
+    @property
+    def waits(self) -> bool:
+        """Whether workers wait for each other."""
+        return self.mode in (Mode.SYNC, Mode.ROUND_ROBIN)
+
     def alpha_of(self, workers: int) -> float:
         """The alpha that so many workers pull by."""
         return self.alpha or MOVING / workers
@@ -105,6 +110,10 @@ class LocalSgd:
 
     @property
     def waits_for_all(self) -> bool:
+        return True
+
+    @property
+    def waits(self) -> bool:
         return True
 
     def __repr__(self) -> str:

@@ -37,8 +37,9 @@ def repeated_reasons(nest: LoopNest) -> Iterator[Reason]:
     """Why a loop keeps its order all of whose dimensions repeat updates."""
     found = repeated_dims(nest)
     if len(found) == len(nest.loops):
+        what = "a buffer" if nest.buffered else "a replica"
         for dim, span in found.items():
-            message = f"each `{nest.dims[dim]}` repeats the same updates of a buffer, which its rounds must not mix"
+            message = f"each `{nest.dims[dim]}` repeats the same updates of {what}, which its rounds must not mix"
             yield Reason.of("ORN132", message, span)
 
 

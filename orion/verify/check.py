@@ -11,6 +11,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
     arrays live where iterations touch them                              `placed`
     iterations after the end of a loop may run                           `early_exits`
     updates of buffers are all applied, and in time                      `relaxed`
+    workers that pull copies together do not wait for ever               `replicas`
     subscripts that kernels do not look at lie inside of their arrays    `inside`
     neighbours may be run as one                                         `fused`
     the sizes and integers of the call are such as the plan assumes      here
@@ -89,6 +90,7 @@ from orion.verify.placed import prove_placed, prove_written
 from orion.verify.private import prove_last, prove_private
 from orion.verify.reading import Reader
 from orion.verify.relaxed import prove_relaxed
+from orion.verify.replicas import prove_replicas
 from orion.verify.scalars import prove_scalars
 from orion.verify.statements import Source, live_after
 from orion.verify.sums import prove_own_copies, prove_shape, prove_sums
@@ -326,11 +328,17 @@ class _Checker:
         several = {array.name for array in loop.private_arrays} | {copies.array for copies in loop.copies}
         several |= self.plan.program.function.relaxed  # what the user lets be late
         prove_relaxed(loop.nest, loop.relaxed, waits=bool(loop.time) or loop.takes_tiles)
+        self.prove_pulls(loop)
         if isinstance(loop.tiles, Inspected):
             prove_inspector(loop.nest, loop.tiles.inspectable, self.plan.program.function)
             several |= set(loop.tiles.inspectable.arrays)  # their accesses are listed
         uses = uses_of(found, self.context).items()
         self.prove_tiles(loop, found, {array: one for array, one in uses if one.is_written and array not in several})
+
+    def prove_pulls(self, loop: LoopPlan) -> None:
+        """Workers pull their copies of arrays together as the loop has it."""
+        ends = is_ended_by_first(loop.nest)
+        prove_replicas(loop.nest, loop.runs_on, waits=bool(loop.time), takes=loop.takes_tiles, ends_early=ends)
 
     @cached_property
     def plan_text(self) -> tuple[Stmt, ...]:

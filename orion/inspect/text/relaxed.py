@@ -25,9 +25,7 @@ def relaxed_in_words(loop: LoopPlan) -> list[str]:
     found += [_replica(loop, one) for one in loop.nest.replicas]
     if loop.nest.replicas:
         policy = loop.nest.replicas[0].policy
-        often = (
-            f"after {'every iteration' if policy.sync_every == 1 else f'{policy.sync_every:,} iterations of its own'}"
-        )
+        often = f"after {'every iteration' if policy.sync_every == 1 else f'{policy.sync_every:,} iterations of each'}"
         found.append(f"{PULLS[policy.name].format(often)} and at the end of the loop, on one node")
     return found
 
