@@ -141,7 +141,7 @@ CODES = {
     "ORN129": Code("tiles were found by looking at subscripts", ReasonKind.NOTE),
     "ORN130": Code("loops that store values of a sparse array go through it in the same tiles"),
     "ORN131": Code("what a loop touches cannot be listed before it runs", ReasonKind.NOTE),
-    "ORN132": Code("a loop repeats updates of a buffer"),
+    "ORN132": Code("a loop repeats updates of a buffer or a replica"),
     "ORN133": Code("updates in a fixed order cannot be applied between tiles that wait for each other"),
 }
 

@@ -210,14 +210,14 @@ def test_nothing_is_lost_under_locks(workers):
     @orion.parallel_for
     def add(given, x):
         for i in range(given.shape[0]):
-            x[i % 4] += given[i]
+            x[i % 64] += given[i]
 
-    w = np.zeros(4)
+    w = np.zeros(64)
     x = orion.replicate(w, policy=orion.elastic(mode="async", alpha=0.5, sync_every=1))
-    given = np.ones(20_000)
+    given = np.ones(200_000)
     add(given, x)
     total = w + x.copies[:workers].sum(axis=0)
-    np.testing.assert_allclose(total, 5000.0, rtol=1e-9)
+    np.testing.assert_allclose(total, 3125.0, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- kinds of arrays and loops
@@ -416,13 +416,16 @@ def test_checkpoints_have_the_centre_and_momentum(name, workers, tmp_path):
     x = orion.replicate(w, policy=POLICIES[name]())
     parallel_logistic(data, labels, x, 0.1)
     orion.checkpoint(tmp_path, x=x)
-    centre = w.copy()
+    centre, momentum = w.copy(), (x.velocities.copy(), x.outer.copy())
+    assert any(one.any() for one in momentum)
     found = []
     for _ in range(2):
         parallel_logistic(data, labels, x, 0.1)
         orion.restore(tmp_path, x=x)
         np.testing.assert_array_equal(w, centre)
         np.testing.assert_array_equal(x.copies, np.broadcast_to(centre, x.copies.shape))
+        for own, kept in zip((x.velocities, x.outer), momentum, strict=True):
+            np.testing.assert_array_equal(own, kept)
         parallel_logistic(data, labels, x, 0.1)
         found.append(w.tobytes())
     assert found[0] == found[1]
