@@ -362,6 +362,30 @@ def test_all_updates_are_applied_in_a_fixed_order(workers):
     np.testing.assert_array_equal(totals, np.bincount(group))
 
 
+def test_a_fixed_order_is_kept_where_times_are_taken(workers):
+    """A profile has workers walk through their tiles one by one."""
+    data, found = samples(2000, 30), []
+    for profiles in (False, True):
+        w = np.zeros(30)
+        late = orion.buffer(w, max_delay=30, deterministic=True)
+        for _ in range(3):
+            if profiles:
+                with orion.profile():
+                    parallel_slr(*data, w, late, 0.1)
+            else:
+                parallel_slr(*data, w, late, 0.1)
+        found.append(w)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_loops_with_buffers_are_measured(deterministic, workers):
+    group, totals = np.arange(4000) % 7, np.zeros(7)
+    late = orion.buffer(totals, max_delay=20, deterministic=deterministic)
+    assert count.measure(group, late, seconds=0.1).loops[0].rounds == 1
+    assert not totals.any()
+
+
 # ---------------------------------------------------------------- snapshots
 
 

@@ -220,6 +220,35 @@ def test_nothing_is_lost_under_locks(workers):
     np.testing.assert_allclose(total, 3125.0, rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", REPEATABLE)
+def test_results_are_the_same_where_times_are_taken(name, workers):
+    """A profile has workers walk through their tiles one by one."""
+    data, labels = samples(700)
+    found = []
+    for profiles in (False, True):
+        w = np.zeros(12)
+        x = orion.replicate(w, policy=POLICIES[name]())
+        for _ in range(3):
+            if profiles:
+                with orion.profile():
+                    parallel_logistic(data, labels, x, 0.1)
+            else:
+                parallel_logistic(data, labels, x, 0.1)
+        found.append(w)
+    np.testing.assert_array_equal(*found)
+
+
+def test_loops_are_measured_without_changing_anything(workers):
+    data, labels = samples(700)
+    w = np.zeros(12)
+    x = orion.replicate(w, policy=POLICIES["sync"]())
+    parallel_logistic(data, labels, x, 0.1)
+    before, copies = w.copy(), x.copies.copy()
+    assert parallel_logistic.measure(data, labels, x, 0.1, seconds=0.1).loops[0].rounds == 1
+    np.testing.assert_array_equal(w, before)
+    np.testing.assert_array_equal(x.copies, copies)
+
+
 # ---------------------------------------------------------------- kinds of arrays and loops
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
 from orion.ir.function import Buffered
-from orion.kernel.calling import CLOCK_STRIDE, PAST_ALL, ROUND, WORKER, Argument
+from orion.kernel.calling import CLOCK_STRIDE, LAST, PAST_ALL, ROUND, WORKER, Argument
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints
 
@@ -42,6 +42,7 @@ class OwnArrays:
             self._given = {at: named[one.kind] for at, one in arguments if one.kind in named}
             idle = (k for k in range(self._clocks.size // CLOCK_STRIDE) if k >= len(orders) or not len(orders[k]))
             self._idle = [k * CLOCK_STRIDE for k in idle]
+            self._last = int(orders[worker][-1]) if worker < len(orders) and len(orders[worker]) else -1
         self._worker = worker
 
     def among(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -60,7 +61,7 @@ class OwnArrays:
             found[at] = array
         self._clocks[self._idle] = PAST_ALL  # whoever comes first says so
         self._notes[:] = 0
-        self._notes[WORKER], self._notes[ROUND] = self._worker, -1
+        self._notes[WORKER], self._notes[ROUND], self._notes[LAST] = self._worker, -1, self._last
         return tuple(found)
 
     def _zeroed(self, at: int, argument: Argument, like: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from orion.kernel.calling import APPLIED, LEFT, Argument
+from orion.kernel.calling import APPLIED, LAST, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import Writer
@@ -61,8 +61,12 @@ class Flushes:
 
     def limits(self, tile: str) -> dict[str, str]:
         """What tiles are given beside the arguments of the kernel, and what the walk passes for tile `tile`."""
-        is_last = {self.is_last: f"{tile} == tiles[-1]"} if self._facts.relaxed.deterministic else {}
+        is_last = {self.is_last: self.is_last_tile(tile)} if self._facts.relaxed.deterministic else {}
         return {self.round: "round", **is_last}
+
+    def is_last_tile(self, tile: str) -> str:
+        """Whether a tile is the last of its worker."""
+        return f"{tile} == {self._of('notes')}[{LAST}]"
 
     def _of(self, kind: str, name: str = "") -> str:
         return self._listed[kind, name]
@@ -118,9 +122,13 @@ class Flushes:
             writer.add(self.done(self.round))
         return writer
 
-    def after_tiles(self) -> str:
-        """What follows all tiles of a worker: nothing where the last tile has it, or each."""
-        return "" if self._facts.rests or self._facts.relaxed.deterministic else self.done("round")
+    def after_tile(self, tile: str) -> Writer:
+        """What follows a tile in the walk: nothing where the last tile has it, or each."""
+        writer = Writer(depth=2)
+        if not self._facts.rests and not self._facts.relaxed.deterministic:
+            with writer.block(f"if {self.is_last_tile(tile)}:"):
+                writer.add(self.done("round"))
+        return writer
 
     def done(self, round: str) -> str:
         """What tells the others not to wait any more in a round, which is called so."""

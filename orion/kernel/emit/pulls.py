@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from orion.arrays.policies import MOVING, Elastic, LocalSgd, Mode
 from orion.ir.replicas import Replica
-from orion.kernel.calling import LEFT, Argument
+from orion.kernel.calling import LAST, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import Writer
@@ -38,11 +38,11 @@ class Pulls:
 
     def limits(self, tile: str) -> dict[str, str]:
         """What tiles are given beside the arguments of the kernel, and what the walk passes for tile `tile`."""
-        return {self._round: "round", self._is_last: f"{tile} == tiles[-1]"}
+        return {self._round: "round", self._is_last: f"{tile} == {self._of('notes')}[{LAST}]"}
 
-    def after_tiles(self) -> str:
-        """What follows all tiles of a worker: the last tile has it."""
-        return ""
+    def after_tile(self, tile: str) -> Writer:
+        """What follows a tile in the walk: nothing, as the last tile has it."""
+        return Writer()
 
     # ------------------------------------------------------------ in tiles
 

@@ -91,7 +91,7 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     writer.add("")
     copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
     given = [copies.get(name, name).format(tile=tile) for name in passed]
-    done = flushes.after_tiles() if flushes else ""
+    done = flushes.after_tile(tile) if flushes else Writer()
     _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
     return LoopText(writer, tuple(emitter.sites))
 
@@ -250,9 +250,9 @@ def _constant_keys(facts: LoopFacts, called: dict[Argument, str]) -> dict[str, s
 
 
 def _emit_walk(
-    writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str], done: str
+    writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str], done: Writer
 ) -> None:
-    """`done` is what follows all tiles of a worker."""
+    """`done` is what follows each tile."""
     extents = "boxes" if facts.nest.elements is None else "offsets"
     leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
     results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind in RESULTS]
@@ -280,9 +280,7 @@ def _emit_walk(
         if ended:
             with writer.block(f"if {ended} == 1:"):
                 writer.add(f"tell_end({tile}, round, control)")
-        if done:
-            with writer.block(f"if {tile} == tiles[-1]:"):
-                writer.add(done)
+        writer.extend(done)
         writer.add(f"finish({tile}, round, done)")
 
 

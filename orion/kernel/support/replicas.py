@@ -15,15 +15,12 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from orion.kernel.calling import CLOCK_STRIDE, COUNT, FLUSHES, ROUND, ROUND_BITS, WAITS, WORKER
+from orion.kernel.calling import CLOCK_STRIDE, COUNT, FLUSHES, PAST_ALL, ROUND, ROUND_BITS, WAITS, WORKER
 from orion.kernel.support.buffers import is_there, lock, tell_not_a_number, unlock
 from orion.kernel.support.intrinsics import load_acquire, store_release
 
 BLOCK = 512
 """How many elements are pulled under one lock, or worker after worker."""
-
-NOBODY = 1 << 62
-"""Less than the clock of a worker for whom nobody waits."""
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -31,7 +28,7 @@ def alpha_of(clocks: Any, moving: float) -> float:  # pragma: no cover - compile
     """The alpha of each worker, where those of all that have tiles in the loop add up to `moving`."""
     workers = 0
     for other in range(len(clocks) // CLOCK_STRIDE):
-        workers += load_acquire(clocks, other * CLOCK_STRIDE) < NOBODY
+        workers += load_acquire(clocks, other * CLOCK_STRIDE) < PAST_ALL
     return float(moving / max(workers, 1))
 
 

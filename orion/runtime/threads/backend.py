@@ -4,7 +4,7 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -74,7 +74,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     meet = barrier_walk() if workers > 1 or rounds else None
     functions = compile_rounds(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
-    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), w) for w in range(workers))
+    parts = _parts(prepared, memory, walks, workers)
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
         skeleton=make_skeleton(prepared, rounds, shown),
@@ -93,9 +93,18 @@ def load_again(prepared: PreparedProgram, loaded: LoadedProgram, workers: int) -
     memory = replace(loaded.memory, meeting=meeting_flags(workers), clocks=tuple(clocks), notes=tuple(notes))
     walks = [part.walk for part in loaded.parts[0]]
     rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.run for one in loaded.compiled[0]]
-    parts = tuple(loop_parts(prepared, memory, walks, worker_tiles(prepared, w, workers), w) for w in range(workers))
+    parts = _parts(prepared, memory, walks, workers)
     compiled = tuple(rounds_parts(rounds, functions, own) for own in parts)
     return replace(loaded, memory=memory, parts=parts, meet=loaded.meet or barrier_walk(), compiled=compiled)
+
+
+def _parts(
+    prepared: PreparedProgram, memory: RunMemory, walks: Sequence[Walk], workers: int
+) -> tuple[tuple[LoopPart, ...], ...]:
+    """The parts of all workers. One alone has the tiles of all, and waits for nobody."""
+    tiles = [worker_tiles(prepared, worker, workers) for worker in range(workers)]
+    orders = [*zip(*tiles, strict=True)] if prepared.loops else []
+    return tuple(loop_parts(prepared, memory, walks, own, worker, orders) for worker, own in enumerate(tiles))
 
 
 def barrier_walk() -> Walk:
