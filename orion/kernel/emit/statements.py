@@ -92,12 +92,14 @@ class Statements(Assignments):
     marks: Mapping[str, str] = {}
     ended: str = ""
     values: Mapping[int, tuple[str, str]] = {}
-    flushes: Flushes | Pulls | None = None
+    flushes: Flushes | None = None
+    pulls: Pulls | None = None
 
     def begin_iteration(self) -> None:
         """Emit what comes before the body."""
-        if self.flushes:
-            self.flushes.step(self.writer)
+        for one in (self.flushes, self.pulls):
+            if one:
+                one.step(self.writer)
 
     def block(self, body: Iterable[Stmt]) -> None:
         for statement in body:
@@ -150,15 +152,13 @@ class Statements(Assignments):
     def note_uses(self, statement: Stmt, *, is_before: bool) -> None:
         """Note which parts of arrays with buffers a statement updates, after it; and before it those with snapshots
         that it uses, where it is sure to."""
-        flushes = self.flushes
-        if not isinstance(flushes, Flushes):
-            return
-        for subscript in buffers_in(statement, is_before=is_before):
+        for subscript in () if self.flushes is None else buffers_in(statement, is_before=is_before):
+            assert self.flushes is not None
             base = self.names.user(subscript.base.name) if self.names.knows(subscript.base.name) else ""
-            for one in flushes.noted(subscript.base.name):
+            for one in self.flushes.noted(subscript.base.name):
                 if is_before == bool(one.buffered.snapshots):
                     parts = [self.index(subscript, axis, subscript.index[axis], base) for axis in range(one.leading)]
-                    flushes.note(self.writer, one, parts)
+                    self.flushes.note(self.writer, one, parts)
 
     def added_at_once(self, statement: Stmt) -> bool:
         """Emit an update of a buffer that is applied at once; whether it is one."""

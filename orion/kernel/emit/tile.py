@@ -64,7 +64,9 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     emitter.marks = place_marks(facts, names, called)
     emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
     leave = _returned(arguments, names, called) or "return"
-    flushes = emitter.flushes = _late(facts, names, called, leave)
+    emitter.flushes = Flushes(facts, names, called, leave) if facts.relaxed else None
+    emitter.pulls = Pulls(facts, names, called, leave) if facts.nest.replicas else None
+    late = emitter.flushes or emitter.pulls  # no loop has both
     tile = names.fresh("t")
     if facts.nest.elements is None:
         order = next((text for argument, text in called.items() if argument.kind == "order"), "")
@@ -72,35 +74,28 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     else:
         limits = _emit_elements(facts, names, emitter, called, tile)
     own = _own_arrays(facts, names, tile, limits)
-    limits |= flushes.limits(tile) if flushes else {}
+    limits |= late.limits(tile) if late else {}
     passed = ["control", *(called[a] for a in arguments if a.kind not in (*RESULTS, "copies"))]
     function = Writer()
     function.add(f"def tile({', '.join([*limits, *passed])}):")
     function.extend(own)
     function.extend(_prologue(facts, names, emitter, called))
     function.extend(begin_places(names, called))
-    if flushes:
-        function.extend(flushes.begin())
-        body.extend(flushes.end())
+    if late:
+        function.extend(late.begin())
+        body.extend(late.end())
     function.extend(body)
     function.extend(_epilogue(arguments, names, called))
-    writer = flushes.function() if flushes else Writer()
+    writer = late.function() if late else Writer()
     writer.add("@tile_function")
     writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), leave, names.fresh)
     writer.add("")
     writer.add("")
     copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
     given = [copies.get(name, name).format(tile=tile) for name in passed]
-    done = flushes.after_tile(tile) if flushes else Writer()
+    done = late.after_tile(tile) if late else Writer()
     _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
     return LoopText(writer, tuple(emitter.sites))
-
-
-def _late(facts: LoopFacts, names: Names, called: dict[Argument, str], leave: str) -> Flushes | Pulls | None:
-    """What is generated for arrays with buffers or replicas of a loop that has such."""
-    if facts.nest.replicas:
-        return Pulls(facts, names, called, leave)
-    return Flushes(facts, names, called, leave) if facts.relaxed else None
 
 
 # ------------------------------------------------------------ before and after the iterations
