@@ -60,6 +60,18 @@ class LateUpdates:
     histogram: tuple[tuple[int, int, int], ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Pulls:
+    """How often one worker has pulled its copies of `arrays` and these together in a loop, and how often it waited for
+    others where all meet."""
+
+    line: int
+    worker: int
+    arrays: tuple[str, ...]
+    pulls: int
+    waits: int
+
+
 def _late_updates(loop: LoopPlan, worker: int, notes: Ints, itemsize: int) -> LateUpdates:
     relaxed, counts = loop.relaxed, notes[HISTOGRAM:].tolist()
     edges = [-(-part * (relaxed.max_delay + 1) // BINS) for part in range(BINS + 1)]
@@ -131,6 +143,19 @@ class LastRun:
             for worker, own in enumerate(notes):
                 if own[FLUSHES] and loop.plan.relaxed:
                     found.append(_late_updates(loop.plan, worker, own, max(sizes)))
+        return tuple(found)
+
+    @property
+    def pulls(self) -> tuple[Pulls, ...]:
+        """How often copies of arrays (`orion.replicate`) were pulled together, by loops and workers; none of loops
+        without such, and of those whose workers are on another node than this process."""
+        found = []
+        for loop, notes in zip(self.ran.prepared.program.loops, self.ran.noted.updates, strict=False):
+            names = tuple(one.name for one in loop.plan.nest.replicas)
+            for worker, own in enumerate(notes if names else ()):
+                if own[FLUSHES]:
+                    counts = own.item(FLUSHES), own.item(WAITS)
+                    found.append(Pulls(loop.plan.nest.span.line, worker, names, *counts))
         return tuple(found)
 
     @property

@@ -584,6 +584,21 @@ def test_plans_say_how_copies_are_pulled_together():
         assert "stable up to 0.667" in text
 
 
+@pytest.mark.parametrize("name", [*POLICIES])
+def test_runs_say_how_often_copies_were_pulled_together(name):
+    targets, w = np.random.default_rng(0).normal(size=(100, 5)), np.zeros(5)
+    with orion.session("threads", 2, force_parallel=True):
+        x = orion.replicate(w, policy=POLICIES[name]())
+        follow(targets, x, 0.1)
+        mine = [len(own) for own in blocks_of(targets, x)]
+        told = follow.last_run
+    assert told.late == ()
+    assert [(one.worker, one.arrays, one.pulls) for one in told.pulls] == [
+        (worker, ("x",), -(-iterations // 8)) for worker, iterations in enumerate(mine)
+    ]
+    assert "no serial run" in str(told.plan)
+
+
 def test_a_replica_says_what_it_is():
     x = orion.replicate(np.zeros((3, 2)), policy=orion.elastic(mode="async", alpha=0.5, sync_every=4))
     assert repr(x) == "<orion.replicate of float64[3, 2], elastic(mode='async', alpha=0.5, sync_every=4)>"
