@@ -416,6 +416,56 @@ def test_the_array_need_not_be_an_argument_and_may_be(workers):
     np.testing.assert_array_equal(out[0], w)
 
 
+def whole(targets, x, step):
+    for s in range(targets.shape[0]):
+        x -= step * (x - targets[s])
+
+
+def assigned(targets, x, step):
+    for s in range(targets.shape[0]):
+        x[:] = x - step * (x - targets[s])
+
+
+def towards(x, target, step):
+    for k in range(x.shape[0]):
+        x[k] -= step * (x[k] - target[k])
+
+
+def helped(targets, x, step):
+    for s in range(targets.shape[0]):
+        towards(x, targets[s], step)
+
+
+@pytest.mark.parametrize("body", [whole, assigned, helped])
+def test_steps_are_written_in_many_ways(body, workers):
+    targets = np.random.default_rng(0).normal(size=(120, 9))
+    found = []
+    for function in (orion.parallel_for(body), follow):
+        w = np.zeros(9)
+        function(targets, orion.replicate(w, policy=POLICIES["sync"]()), 0.1)
+        found.append(w)
+    np.testing.assert_allclose(*found, rtol=1e-13)
+
+
+@orion.parallel_for
+def rounds(targets, x, step, n):
+    for _ in range(n):
+        for s in range(targets.shape[0]):
+            for k in range(targets.shape[1]):
+                x[k] -= step * (x[k] - targets[s, k])
+
+
+def test_a_loop_that_only_repeats_others_is_not_shared_out(workers):
+    targets, w = np.random.default_rng(0).normal(size=(120, 9)) + 2.0, np.zeros(9)
+    x = orion.replicate(w, policy=POLICIES["sync"]())
+    plan = rounds.plan(targets, x, 0.05, 4)
+    assert plan.check() is None
+    rounds(targets, x, 0.05, 4)
+    if workers > 1:
+        assert plan.loops[0].cuts == (1, workers, 1)
+    np.testing.assert_allclose(w, targets.mean(axis=0), atol=0.5)
+
+
 def test_workers_come_and_go_between_calls():
     targets = np.random.default_rng(0).normal(size=(200, 5))
     w = np.zeros(5)
