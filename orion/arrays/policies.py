@@ -14,11 +14,12 @@ EAMSGD there; local SGD: Stich, ICLR 2019; an outer step with Nesterov momentum:
 **Which a are stable.** Near a minimum a step of a worker is a linear map that moves no copy further away. The pull of
 one worker is [[1 - a, a], [a, 1 - a]] on (x, c): symmetric, with the eigenvalues 1 and 1 - 2 a, so that it moves
 nothing further away where 0 ≤ a ≤ 1. Pulls of one worker after another, between any steps, are then stable. This is
-what the condition of the paper for its round-robin scheme, 0 ≤ a ≤ (4 - 2 η) / (4 - η) (section 4, for a step η on x²/2
-that is taken at once with the pull), becomes for steps η → 0, and steps that are taken before the pull need no less.
-Pulls of p workers at once are I - a L with L the Laplacian of a star of p leaves, whose greatest eigenvalue is p + 1:
-stable where 0 ≤ a ≤ 2 / (p + 1). (The paper has -1 < φ, with φ = 1 - (b + √(b² - 4 η h p a)) / 2 and b = η h + (p + 1)
-a, which becomes that for η → 0.) Without locks p workers may have read the same c, which is that case. p a ≤ 1 is no
+what the condition of the paper for its round-robin scheme, 0 ≤ a ≤ (4 - 2 η) / (4 - η) whatever p is (section 4, for
+a step η on x²/2 that is taken at once with the pull), becomes for η → 0; with steps before the pulls it is so for all
+η ≤ 2. Pulls of p workers at once are I - a L with L the Laplacian of a star of p leaves, whose greatest eigenvalue is
+p + 1: stable where 0 ≤ a ≤ 2 / (p + 1). (Where step and pull are taken at once, the average of all x and c have the
+eigenvalues 1 - (b ± √(b² - 4 η p a)) / 2 with b = η + (p + 1) a, which gives the same for η → 0.)
+Without locks p workers may have read the same c, which is that case. p a ≤ 1 is no
 condition for being stable; up to it the centre is a moving average. No number of iterations between pulls is too large
 for this.
 
