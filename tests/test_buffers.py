@@ -318,6 +318,33 @@ def test_updates_are_applied_before_the_next_loop(bins, workers):
     np.testing.assert_array_equal(out, once * np.arange(1, 7)[:, None])
 
 
+@orion.parallel_for
+def dense(data, labels, w, late, step, rounds):
+    for r in range(rounds):
+        rate = step / (r + 1)
+        for s in range(labels.size):
+            z = 0.0
+            for k in range(w.shape[0]):
+                z += w[k] * data[s, k]
+            g = rate * (1.0 / (1.0 + np.exp(-z)) - labels[s])
+            for k in range(w.shape[0]):
+                late[k] -= g
+
+
+def test_samples_are_shared_out_and_epochs_are_not(workers):
+    rng = np.random.default_rng(0)
+    data, labels, w = rng.normal(size=(500, 4)), (rng.random(500) < 0.3).astype(float), np.zeros(4)
+    late = orion.buffer(w, max_delay=10)
+    plan = dense.plan(data, labels, w, late, 0.1, 3)
+    assert [(loop.strategy, loop.nest.dims) for loop in plan.loops] == [("relaxed", ("s",))]
+    dense(data, labels, w, late, 0.1, 3)
+    expected = np.zeros(4)
+    dense.serial(data, labels, expected, orion.buffer(expected), 0.1, 3)
+    np.testing.assert_allclose(w, expected, rtol=0.05)
+    if workers == 1:
+        np.testing.assert_allclose(w, expected, rtol=1e-9)
+
+
 def test_dynamic_loops_have_buffers_too(workers):
     group = np.random.default_rng(0).integers(0, 7, 9000)
     totals = np.zeros(7)

@@ -6,7 +6,9 @@
 
 Without the dependences over the array of a buffer nothing would keep the rounds apart: each worker would do all of some
 rounds, and see none of the others' before its first one ends. That is not what is meant by updates that may be late.
-So a loop whose variable a `for` in it, with updates of a buffer, does not mention keeps its order.
+So a loop whose variable a `for` in it, with updates of a buffer, does not mention keeps its order; unless that one
+goes over the elements of the array with something that the loop around it has computed. (`orion.frontend.buffers` has
+the same rule for the text of a function.)
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def repeated_dims(nest: LoopNest) -> dict[int, Span]:
             continue
         for inner in every(For, *loop.body):
             updates = [*_updates_of(inner, late), *_changes_of(inner, copies)]
-            if updates and loop.space.var not in _mentioned(inner) and not _goes_over(inner, copies, loop):
+            if updates and loop.space.var not in _mentioned(inner) and not _goes_over(inner, late | copies, loop):
                 found.setdefault(dim, updates[0].span)
     return found
 
@@ -71,8 +73,8 @@ def _array(target: Node) -> str:
 
 
 def _goes_over(inner: For, names: Set[str], outer: For) -> bool:
-    """Whether a loop goes over the elements of copies with what an iteration of the loop around it has computed, as in
-    `for k …: x[k] -= step * g`."""
+    """Whether a loop goes over the elements of an array with what an iteration of the loop around it has computed, as
+    in `for k …: x[k] -= step * g`."""
     changes = [*_changes_of(inner, names)]
     if not changes or not isinstance(inner.space, Range):
         return False
