@@ -205,14 +205,16 @@ def test_nodes_have_what_was_written_between_shuffles(nodes):
         np.testing.assert_array_equal(X.view, own)
 
 
-def test_a_node_that_may_have_put_rows_in_order_is_sent_them_anew(nodes, monkeypatch):
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_node_that_may_have_put_rows_in_order_is_sent_them_anew(nodes, monkeypatch, is_told):
     X, out = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int)
     add_rows(X, out)
     X.shuffle(exchange=0.5, seed=1)
     make_ready = Group.make_ready
 
     def breaks_off(self, *given):
-        make_ready(self, *given)
+        if is_told:
+            make_ready(self, *given)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Group, "make_ready", breaks_off)
