@@ -431,6 +431,17 @@ def test_a_snapshot_is_what_a_helper_was_when_the_element_was_used():
             assert (unseen <= applied * 8 * (workers - 1)).all()
 
 
+def test_without_delay_a_snapshot_is_the_helper_itself(workers):
+    def apply(unseen, u, applied, before):
+        return unseen + (applied - before), applied + u
+
+    group = np.random.default_rng(0).integers(0, 3, 200)
+    unseen, applied = np.zeros(3), np.zeros(3)
+    count(group, orion.buffer(unseen, apply, 0, [applied], [applied]))
+    np.testing.assert_array_equal(unseen, 0)
+    np.testing.assert_array_equal(applied, np.bincount(group))
+
+
 # ---------------------------------------------------------------- what is wrong
 
 

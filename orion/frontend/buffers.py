@@ -115,7 +115,8 @@ def _write(definition: ast.FunctionDef, one: BufferOf, source: SourceText, used:
     array = param(one.array, "array", 0)
     pending = param(None, "late", 0) if one.is_array else one.name
     helpers = tuple(param(name, f"helper_{k}", 1 + k) for k, name in enumerate(one.helpers))
-    snapshots = tuple(param(None, f"snapshot_{k}", 1 + of) for k, of in enumerate(one.snapshots))
+    taken = one.snapshots if one.max_delay else ()  # where nothing is late, the helpers themselves are given
+    snapshots = tuple(param(None, f"snapshot_{k}", 1 + of) for k, of in enumerate(taken))
     if not one.is_array and one.max_delay:
         found.params.append(BufferPart(one.name, one.name, 0, one.is_array))
     writer = _Writer(one, array, pending, helpers, snapshots, source)
