@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 80, 620, 75, 350
-"""Where curves are drawn in an SVG picture; their names are above."""
+"""Where curves are drawn in an SVG picture; their names are above, in columns of `NAMES`."""
 
-COLOURS = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8")
+NAMES, COLUMN = 3, 270
+
+COLOURS = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8", "#a16207", "#0e7490")
 
 
 def save_png(path: Path, values: NDArray[Any]) -> str:
@@ -156,11 +158,11 @@ def save_curves(
     drawn = [(name, curve, "") for name, curve in curves.items()]
     drawn += [(name, [(0.0, y), (axes.last, y)], ' stroke-dasharray="6 4"') for name, y in levels.items()]
     for number, (name, curve, dashes) in enumerate(drawn):
-        colour, y = COLOURS[number % len(COLOURS)], 18 + 18 * number
+        colour, x, y = COLOURS[number % len(COLOURS)], LEFT + COLUMN * (number // NAMES), 18 + 18 * (number % NAMES)
         placed = " ".join(axes.place(*point) for point in curve)
         lines += [
             f'<polyline points="{placed}" fill="none" stroke="{colour}" stroke-width="1.5"{dashes}/>',
-            f'<path d="M{LEFT} {y - 4}h30" stroke="{colour}" stroke-width="1.5"{dashes}/>',
-            _text(LEFT + 36, y, name),
+            f'<path d="M{x} {y - 4}h30" stroke="{colour}" stroke-width="1.5"{dashes}/>',
+            _text(x + 36, y, name),
         ]
     path.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")

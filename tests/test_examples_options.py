@@ -11,7 +11,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-PROGRAMS = ("gauss_seidel", "gbt", "graph", "kmeans", "lda", "pagerank", "sgd_mf", "tensor_cp", "triangular")
+PROGRAMS = ("gauss_seidel", "gbt", "graph", "kmeans", "lda", "pagerank", "sgd_mf", "sgd_mf_adarev", "slr",
+            "tensor_cp", "triangular")  # fmt: skip
 WRONG = [
     ("gauss_seidel --side 7", "--side: '7' is not a whole number from 8 on"),
     ("gauss_seidel --strength nan", "--strength: 'nan' is not a finite number from 0 on"),
@@ -33,6 +34,11 @@ WRONG = [
     ("pagerank --skip -2", "--skip: '-2' is not a whole number from 0 on"),
     ("pagerank --links many", "--links: 'many' is not a whole number from 1 on"),
     ("pagerank --damping 1", "--damping: '1' is not a number between 0 and 1"),
+    ("sgd_mf_adarev --max-delay 0", "--max-delay: '0' is not a whole number from 1 on"),
+    ("sgd_mf_adarev --ratings a.csv --size 1m", "--size is about generated ratings: leave out --ratings"),
+    ("slr --samples 9", "--samples: '9' is not a whole number from 10 on"),
+    ("slr --max-delay none", "--max-delay: 'none' is not a whole number from 1 on"),
+    ("slr --picture slr.png", "--picture: 'slr.png' must be a file .svg"),
     ("tensor_cp --step 0", "--step: '0' is not a finite number above 0"),
     ("tensor_cp --noise nan", "--noise: 'nan' is not a finite number from 0 on"),
     ("tensor_cp --shape 3 0 3", "--shape: '0' is not a whole number from 1 on"),
@@ -67,8 +73,8 @@ def test_workers_and_seeds_are_refused_at_once(program, capsys):
 
 
 @pytest.mark.parametrize(
-    ("program", "ending"), [("gauss_seidel", "png"), ("gbt", "svg"), ("lda", "svg"), ("tensor_cp", "png"),
-                            ("triangular", "png")]
+    ("program", "ending"), [("gauss_seidel", "png"), ("gbt", "svg"), ("lda", "svg"), ("slr", "svg"),
+                            ("tensor_cp", "png"), ("triangular", "png")]
 )  # fmt: skip
 def test_a_picture_needs_a_folder_that_is_there(program, ending, tmp_path, capsys):
     path = tmp_path / "nothing" / f"a.{ending}"
