@@ -40,16 +40,19 @@ class Samples:
 
 
 def generated(samples: int, features: int, each: int, seed: int) -> Samples:
-    """Rows of `each` features, of which few are frequent and most are not; labels are drawn from a logistic model."""
+    """Rows of `each` features at most, as what is drawn twice counts once; few are frequent and most are not. Labels
+    are drawn from a logistic model."""
     rng = np.random.default_rng(seed)
     often = 1.0 / (20.0 + np.arange(features))
-    ids = rng.permutation(features).astype(np.int32)  # frequent ones come from everywhere in the range
-    indices = ids[rng.choice(features, samples * each, p=often / often.sum())]
-    values = (rng.uniform(0.5, 1.5, samples * each) / np.sqrt(each)).astype(np.float32)
+    ids = rng.permutation(features)  # frequent ones come from everywhere in the range
+    drawn = ids[rng.choice(features, samples * each, p=often / often.sum())]
+    keys = np.unique(drawn + features * np.repeat(np.arange(samples), each))
+    rows, indices = keys // features, (keys % features).astype(np.int32)
+    values = (rng.uniform(0.5, 1.5, len(keys)) / np.sqrt(each)).astype(np.float32)
     truth = 3.0 * rng.standard_normal(features)
-    z = (truth[indices] * values).reshape(samples, each).sum(axis=1)
+    z = np.bincount(rows, truth[indices] * values, samples)
     labels = (rng.random(samples) < 1.0 / (1.0 + np.exp(-z))).astype(np.float64)
-    return Samples(np.arange(samples + 1) * each, indices, values, labels, features, "generated")
+    return Samples(np.searchsorted(rows, np.arange(samples + 1)), indices, values, labels, features, "generated")
 
 
 def read(path: Path, seed: int) -> Samples:

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 from benchmarks.process import ROOT
 
-ORDER = ("pagerank", "kmeans", "gbt", "lda")
+ORDER = ("pagerank", "kmeans", "gbt", "lda", "slr")
 
 
 def present(names: Sequence[str] = ORDER) -> list[str]:
