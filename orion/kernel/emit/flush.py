@@ -36,6 +36,9 @@ def relaxed_arguments(facts: LoopFacts) -> list[Argument]:
     return [*found, *shared, Argument("notes", "", "int64")]
 
 
+RUN = 64
+"""So many neighbouring elements have a lock together where updates are added to single ones."""
+
 LISTS = {"marks": "uint8", "listed": "int64"}
 """The arguments that say which parts of an array have updates, with their dtypes."""
 
@@ -212,7 +215,9 @@ class Flushes:
         writer.add("@tile_function")
         with writer.block(f"def {self._flush}({', '.join([*self._passed(), 'control'])}):"):
             for number, one in enumerate(self._facts.relaxed.arrays):
-                if one.is_collected:
+                if one.how is How.DENSE and one.buffered.apply is None and one.leading == self._rank(one):
+                    self._add_runs(writer, number, one)
+                elif one.is_collected:
                     self._flush_array(writer, number, one)
             writer.add("return True")
         writer.add("")
@@ -259,6 +264,51 @@ class Flushes:
             writer.add(f"{self._of('listed', one.buffered.name)}[0] = 0")
         elif one.buffered.snapshots:
             writer.add(f"{self._of('marks', one.buffered.name)}[:] = 0")
+
+    def _add_runs(self, writer: Writer, number: int, one: RelaxedArray) -> None:
+        """Add single elements' updates, all elements being looked at. A run of neighbours has a lock together, and what
+        is done to it has no branches, so that it takes vectors."""
+        depth, indices = writer.depth, [self._names.fresh(f"at_{axis}") for axis in range(one.leading)]
+        array, late = self._names.user(one.buffered.array), self._pending(one, indices)
+        first, end, count, part = (self._names.fresh(wish) for wish in ("first", "end", "count", "part"))
+        for axis, index in enumerate(indices[:-1]):
+            writer.add(f"for {index} in range({self._extent(one, axis)}):")
+            writer.depth += 1
+        extent = self._extent(one, one.leading - 1)
+        with writer.block(f"for {first} in range(0, {extent}, {RUN}):"):
+            writer.add(f"{end} = min({first} + {RUN}, {extent})")
+            writer.add(f"{count} = 0")
+            with writer.block(f"for {indices[-1]} in range({first}, {end}):"):
+                writer.add(f"{count} += {late} != 0")
+            with writer.block(f"if {count}:"):
+                self._tell_of_run(writer, number, one, indices, (first, end))
+                rows = f"({self._part(array, indices[:-1])})" if len(indices) > 1 else "0"
+                writer.add(f"{part} = {rows} * (({extent} + {RUN - 1}) // {RUN}) + {first} // {RUN}")
+                with writer.block(f"if not lock({self._of('locks')}, {part}, control):"):
+                    writer.add("return False")
+                with writer.block(f"for {indices[-1]} in range({first}, {end}):"):
+                    at = f"{array}[{', '.join(f'uint64({index})' for index in indices)}]"
+                    writer.add(f"{at} = {at} + {late} if {late} != 0 else {at}")
+                    writer.add(f"{late} = 0")
+                writer.add(f"unlock({self._of('locks')}, {part})")
+                writer.add(f"{self._of('notes')}[{APPLIED}] += {count}")
+        writer.depth = depth
+
+    def _tell_of_run(
+        self, writer: Writer, number: int, one: RelaxedArray, indices: list[str], run: tuple[str, str]
+    ) -> None:
+        """Leave where an update of a run is not a number, before any of them is added."""
+        if np.dtype(self._dtype(one)).kind != "f":
+            return
+        late, wrong = self._pending(one, indices), self._names.fresh("wrong")
+        writer.add(f"{wrong} = 0")
+        with writer.block(f"for {indices[-1]} in range({', '.join(run)}):"):
+            writer.add(f"{wrong} += {late} != {late}")
+        where = f"for {indices[-1]} in range({', '.join(run)}):", f"if {late} != {late}:"
+        with writer.block(f"if {wrong}:"), writer.block(where[0]), writer.block(where[1]):
+            place = self._part(self._names.user(one.buffered.array), indices)
+            writer.add(f"tell_not_a_number({number}, {place}, control)")
+            writer.add("return False")
 
     def _flush_element(self, writer: Writer, number: int, one: RelaxedArray, indices: list[str], part: str) -> None:
         buffered, at = one.buffered, ", ".join(f"uint64({index})" for index in indices)
