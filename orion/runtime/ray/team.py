@@ -84,7 +84,11 @@ class Team:
         """The contents of arrays that nodes sent to each other in the last run."""
 
     def run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None, noted: Noted
+        self,
+        prepared: PreparedProgram,
+        arguments: Mapping[str, object],
+        recording: Recording | None = None,
+        noted: Noted | None = None,
     ) -> Any:
         """Run a program on the first `prepared.workers` actors."""
         began = perf_counter()
@@ -102,7 +106,8 @@ class Team:
             outcomes = self.group.run(orders, program.memory.abort, place, have_met)
             took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
         _raise_failure(prepared, outcomes, self.group.nodes)
-        noted.updates = program.memory.all_notes()
+        if noted is not None:
+            noted.updates = program.memory.all_notes()
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)
