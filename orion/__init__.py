@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from orion.arrays import text_file as text_file
     from orion.arrays import uniform as uniform
     from orion.arrays import zeros as zeros
+    from orion.arrays.accumulator import accumulator as accumulator
     from orion.arrays.buffer import buffer as buffer
     from orion.arrays.files.saved import load as load
     from orion.arrays.frozen import freeze as freeze
@@ -78,6 +79,7 @@ HOMES = {
         "DenseArray", "DistArray", "SparseArray", "array", "from_arrow", "from_pandas", "from_scipy", "full",
         "normal", "ones", "read_csv", "read_libsvm", "read_parquet", "sparse", "text_file", "uniform", "zeros",
     ),
+    "orion.arrays.accumulator": ("accumulator",),
     "orion.arrays.buffer": ("buffer",),
     "orion.arrays.files.saved": ("load",),
     "orion.arrays.frozen": ("freeze",),

@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
+from orion.arrays.accumulator import taken
 from orion.errors import (
     AS_IT_IS,
     ArgumentError,
@@ -104,7 +105,7 @@ class ParallelFunction(Generic[P, R]):
                     noted = Noted()
                     returned = prepared.run(arguments, session, recording, noted)
                     self._ran = Ran(preparation, prepared, workers, force, recording, noted)
-                    return cast(R, returned)
+                    return cast(R, taken(returned, given))
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
             if recording is not None:
                 recording.finish(error)
@@ -251,7 +252,8 @@ class ParallelFunction(Generic[P, R]):
         if found is not ran.prepared and not found.plan.is_like(ran.prepared.plan):
             hint = "give arguments of the shapes, dtypes and integers of the run, and its sparse arrays"
             raise PlanError(describe(f"{name}.replay(): the plan of the run is not one for these arguments", hint=hint))
-        return cast(R, session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)))
+        returned = session.with_threads(ran.workers, lambda threads: found.run(arguments, threads))
+        return cast(R, taken(returned, given))
 
     @property
     def serial(self) -> Callable[P, R]:

@@ -38,6 +38,7 @@ from orion.ir.signature import index_value
 from orion.ir.types import ArrayType, ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
 from orion.known import MAX_KERNELS, Typed
+from orion.passes.accumulated import refuse_other_numbers
 from orion.passes.along_axes import with_loops_along_axes
 from orion.passes.array_names import with_one_array_a_name
 from orion.passes.attributes import resolve_attributes
@@ -238,6 +239,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     found = analyse_function(function, types, ordered, caches, REWRITES)
     function, typing, every = found.function, found.typing, found.variants
     refuse_unmade_arrays(every[-1].program.function, every[-1].typing)
+    refuse_other_numbers(function, typing)
     checks = {id(variant.program): _checks(variant, variant.typing.arguments) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}

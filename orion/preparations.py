@@ -9,12 +9,14 @@ from typing import Any
 
 from numpy import ndarray
 
+from orion.arrays.accumulator import Accumulator
 from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import is_matrix
 from orion.arrays.dense import DenseArray
 from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
+from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
 from orion.frontend.buffers import NO_BUFFERS, BufferOf, LateOf, SameCode
 from orion.frontend.locate import FileLines
 from orion.frontend.matrices import Matrix
@@ -31,7 +33,7 @@ MOST = 64
 
 class Preparations:
     """The stages of one decorated function: those for calls that leave numbers to their defaults, and have sparse
-    matrices, maps of keys, or buffers among their arguments."""
+    matrices, maps of keys, buffers or accumulators among their arguments."""
 
     def __init__(self, function: FunctionType, options: Options, lines: FileLines) -> None:
         self._function, self._options, self._lines = function, options, lines
@@ -54,15 +56,19 @@ class Preparations:
         buffers = NO_BUFFERS
         if self._options.relax or any(map(is_late, arguments.values())):
             buffers = buffers_among(arguments, self._options.relax)
-        if not numbers and not matrices and rekeyed is None and not buffers:
+        accumulators = NO_ACCUMULATORS
+        if Accumulator in map(type, arguments.values()):
+            accumulators = accumulators_among(arguments)
+        if not numbers and not matrices and rekeyed is None and not buffers and not accumulators:
             return self.plain, arguments
-        key = numbers, matrices, rekeyed is not None, buffers
+        key = numbers, matrices, rekeyed is not None, buffers, accumulators
         if key not in self._others:
             if len(self._others) >= MOST:
                 self._others.clear()
             self._others[key] = Preparation(
                 self._function, self._options, None, dict(numbers), dict(matrices),
                 with_maps=rekeyed is not None, lines=self._lines, buffers=buffers,
+                accumulators=accumulators,
             )  # fmt: skip
         return self._others[key], arguments | (rekeyed or {})
 
@@ -129,3 +135,18 @@ def _relaxed_array(name: str, arguments: Mapping[str, Any]) -> BufferOf:
 
     buffer(value)  # refuses what it cannot be
     return BufferOf(name, name, (), (), None, MAX_DELAY, False, value.ndim, is_array=True)
+
+
+def accumulators_among(arguments: Mapping[str, Any]) -> tuple[AccumulatorOf, ...]:
+    """The accumulators among the arguments of a call. ArgumentError where one is given twice."""
+    found = {name: value for name, value in arguments.items() if type(value) is Accumulator}
+    names: dict[int, str] = {}
+    for name, one in found.items():
+        other = names.setdefault(id(one), name)
+        if other != name:
+            what = f"`{other}` and `{name}` are one accumulator"
+            raise ArgumentError(describe(what, hint="give it once, and add all values to it by one name"))
+    return tuple(
+        AccumulatorOf(name, SameCode(one.combine), one.dtypes, one.is_tuple, repr(one.init), one.numbers_of(one.init))
+        for name, one in found.items()
+    )

@@ -27,6 +27,7 @@ from orion.cost.caches import Caches, caches_here
 from orion.cost.sizes import Asked, Shown
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.errors import AliasError, ArgumentError
+from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
 from orion.frontend.buffers import NO_BUFFERS, LateOf
 from orion.frontend.locate import NO_LINES, FileLines
 from orion.frontend.matrices import Matrix
@@ -59,7 +60,7 @@ from orion.pipeline import (
 )
 from orion.plan.replicas import check_replicas
 from orion.planned import Plan
-from orion.prepared_call import Options, Prepared, in_rows, memory_of, rows_of
+from orion.prepared_call import Options, Prepared, in_rows, memory_of, rows_of, with_numbers
 from orion.runtime.shown import Properties
 from orion.typing.integers_at_call import integers_at_call
 
@@ -117,7 +118,7 @@ class Preparation:
     `defaults` the numbers that calls leave to their defaults, `matrices` the arguments that are sparse matrices.
     `with_maps`: the calls have sparse arrays with maps of their keys as keys. `lines` are those of the file
     of the function as it was defined, if it is not to be read when a call needs it, `buffers` the arguments that are
-    such, or replicas."""
+    such, or replicas, and `accumulators` those."""
 
     def __init__(
         self,
@@ -130,6 +131,7 @@ class Preparation:
         with_maps: bool = False,
         lines: FileLines = NO_LINES,
         buffers: tuple[LateOf, ...] = NO_BUFFERS,
+        accumulators: tuple[AccumulatorOf, ...] = NO_ACCUMULATORS,
     ) -> None:
         self._source = function
         self._options = options
@@ -139,6 +141,7 @@ class Preparation:
         self._with_maps = with_maps
         self._lines = lines
         self._buffers = buffers
+        self._accumulators = accumulators
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
@@ -206,11 +209,12 @@ class Preparation:
         parsed = self._parsed
         if parsed is None or not parsed.is_current():
             function, outside = parse_with_outside(
-                self._source, self._matrices, with_maps=self._with_maps, lines=self._lines, buffers=self._buffers
-            )
+                self._source, self._matrices, with_maps=self._with_maps, lines=self._lines, buffers=self._buffers,
+                accumulators=self._accumulators,
+            )  # fmt: skip
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))
-            without |= WITHOUT_WHERE_RELAXED if function.late else frozenset()
+            without |= WITHOUT_WHERE_RELAXED if function.late or function.accumulated else frozenset()
             parsed = self._parsed = _Parsed(
                 replace(function, without=without, reassociates=self._options.fastmath), outside, {}
             )
@@ -260,6 +264,8 @@ class Preparation:
         if self._buffers:
             parts = {one.name: part_of_buffer(arguments, one) for one in function.buffer_parts}
             arguments = {name: value for name, value in arguments.items() if not is_late(value)} | parts
+        if self._accumulators:
+            arguments = with_numbers(arguments, function.accumulated)
         return {**arguments, **self.arrays_outside()} if function.outside else arguments
 
     def arrays_outside(self) -> dict[str, NDArray[np.generic]]:

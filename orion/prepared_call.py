@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.accumulator import Accumulator
 from orion.arrays.dense import DenseArray
 from orion.errors import OutOfBoundsError
 from orion.inspecting import Watched
-from orion.ir.function import Buffered, Function
+from orion.ir.function import Accumulated, Buffered, Function
 from orion.ir.replicas import Replica
 from orion.ir.types import Shapes
 from orion.passes.delinearize import as_rows
@@ -111,6 +112,15 @@ def as_before(arguments: Mapping[str, Any], late: Sequence[Buffered | Replica]) 
 def memory_of(value: Any) -> NDArray[np.generic]:
     """The memory of a dense array."""
     return value.storage if isinstance(value, DenseArray) else value
+
+
+def with_numbers(arguments: Mapping[str, Any], accumulated: Sequence[Accumulated]) -> Mapping[str, Any]:
+    """The arguments with the numbers of accumulators in place of these."""
+    numbers: dict[str, Any] = {}
+    for one in accumulated:
+        given = arguments[one.source]
+        numbers |= zip(one.names, given.numbers_of(given.value), strict=True)
+    return {name: value for name, value in arguments.items() if type(value) is not Accumulator} | numbers
 
 
 def rows_of(function: Function, shapes: Shapes) -> Shapes:

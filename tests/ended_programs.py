@@ -112,7 +112,7 @@ def held_at_rest() -> Held:
 
 def held() -> Held:
     """What this process holds now. Sockets and threads that Python does not know are Ray's."""
-    sockets = [one for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() >= 0]
+    sockets = [one for one in gc.get_objects() if issubclass(type(one), socket.socket) and one.fileno() >= 0]
     own = {one.fileno(): str(one) for one in sockets}
     links = {int(one): _link(one) for one in os.listdir("/proc/self/fd")}
     of_ray = [number for number, link in links.items() if link.startswith("socket:") and number not in own]

@@ -63,7 +63,8 @@ def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list
     dims = len(nest.dims)
     deltas = difference_sets(analysis.dependences, dims, maps)
     repeated = repeated_dims(nest)
-    cuttable = tuple(d for d in bounded_dims(analysis.domain, dims, maps) if d not in repeated)
+    in_order = nest.ordered and bool(analysis.scalars.accumulations)  # tiles are then combined as they follow another
+    cuttable = tuple(d for d in bounded_dims(analysis.domain, dims, maps) if d not in repeated and not (in_order and d))
     if nest.replicas and ends_early(nest.body):
         return []
     if nest.replicas and nest.elements is None:

@@ -93,7 +93,8 @@ class Dependence:
 class Reduction:
     """A scalar that every iteration updates with one operator and nothing else reads in the loop.
 
-    `op` is "+", "*", "min", "max", "and" or "or" (`-=` is a "+" reduction of negated values).
+    `op` is "+", "*", "min", "max", "and" or "or" (`-=` is a "+" reduction of negated values), or "helper:name" for the
+    numbers of an accumulator, which are combined together by that function of the user's, in their order.
     """
 
     name: str
@@ -139,6 +140,11 @@ class ScalarRoles:
     reductions: tuple[Reduction, ...]
     carried: tuple[tuple[str, Span], ...]
     choices: tuple[Choice, ...] = ()
+
+    @property
+    def accumulations(self) -> tuple[Reduction, ...]:
+        """The numbers of accumulators, which are combined in the order of the iterations."""
+        return tuple(one for one in self.reductions if one.op.startswith("helper:"))
 
     @property
     def has_results(self) -> bool:

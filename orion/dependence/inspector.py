@@ -59,6 +59,8 @@ def inspectable(
     """The inspector of a loop that is serial as far as can be told without the contents of arrays; None where it has
     none, with the reason if contents might help."""
     scalars = analysis.scalars
+    if nest.ordered and scalars.accumulations:  # its tiles would not follow one another
+        return None, ()
     extremes = any(one.op in ("min", "max") for one in scalars.reductions)
     in_pieces = extremes or bool(scalars.choices or analysis.private)
     try:

@@ -8,14 +8,14 @@ for that which ends a loop. Everything else carries a value from one iteration t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from orion.dependence.access import Choice, Reduction, ScalarRoles
 from orion.dependence.choices import find_choices, is_chosen
 from orion.dependence.early_exits import ends_early, set_at_exit
 from orion.ir.assigned import assigned_by, assigned_places, leaves_loop
 from orion.ir.exposed import exposed_scalars, exposure
-from orion.ir.function import Function
+from orion.ir.function import Accumulated, Function
 from orion.ir.nodes import (
     Assign,
     Binary,
@@ -55,6 +55,7 @@ def scalar_roles(nest: LoopNest, types: Types, live_after: Set[str]) -> ScalarRo
     free = [name for name in assigned if name not in limits and name not in nest.function.in_turn]
     running = nest.function.running
     reductions = [found for name in free if name in updated and (found := find_reduction(name, nest.body, running))]
+    reductions += accumulations(nest.body, nest.function.accumulated)
     rest = {name: span for name, span in assigned.items() if name not in {r.name for r in reductions}}
     at_exit = _from_exit(nest, rest, {*exposed, *live_after}.difference(limits))
     rest = {name: span for name, span in rest.items() if name not in at_exit.names} if at_exit else rest
@@ -93,6 +94,8 @@ def carries(name: str, body: tuple[Stmt, ...], function: Function) -> bool:
     """Whether a scalar that a loop body of the function assigns takes a value from one iteration to another: it is no
     reduction, no choice, and read before it is written. Those that are combined in turn are neither."""
     running = function.running
+    if any(name in one.names for one in function.accumulated):
+        return False
     if name not in function.in_turn and (find_reduction(name, body, running) or is_chosen(name, body, running)):
         return False
     return name in exposed_scalars(body, ())
@@ -113,6 +116,15 @@ def find_reduction(name: str, body: tuple[Stmt, ...], running: Set[str] = frozen
     if len(operators) == 1 and inside == everywhere and name not in _counters(body):
         return Reduction(name, operators.pop(), updates[0][0].span)
     return None
+
+
+def accumulations(body: tuple[Stmt, ...], accumulated: Iterable[Accumulated]) -> Iterator[Reduction]:
+    """The numbers of accumulators that are added to in a body: nothing else is ever done with them."""
+    for one in accumulated:
+        for node in every(Assign, *body):
+            if isinstance(node.value, Call) and node.value.function == one.op:
+                yield from (Reduction(name, one.op, node.span) for name in one.names)
+                break
 
 
 def _counters(body: tuple[Stmt, ...]) -> set[str]:
@@ -179,7 +191,8 @@ def live_after(program: Program, number: int) -> frozenset[str]:
 def live_after_each(program: Program) -> dict[int, frozenset[str]]:
     """The names whose values may be read after each planned loop, by its number."""
     results: dict[int, frozenset[str]] = {}
-    _live(program.steps, frozenset(), frozenset(), program, results)
+    numbers = frozenset(name for one in program.function.accumulated for name in one.names)  # the caller takes them
+    _live(program.steps, numbers, frozenset(), program, results)
     return results
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
+from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf, Change, write_out_accumulators
 from orion.frontend.bars import taken_off, with_trips
 from orion.frontend.buffers import NO_BUFFERS, BufferOf, LateOf, with_first_result, write_out_buffers
 from orion.frontend.check import UndefinedNameError, check_function
@@ -55,18 +56,19 @@ def parse_with_outside(
     with_maps: bool = False,
     lines: FileLines = NO_LINES,
     buffers: tuple[LateOf, ...] = NO_BUFFERS,
+    accumulators: tuple[AccumulatorOf, ...] = NO_ACCUMULATORS,
 ) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
     `with_maps`: maps of keys of sparse arrays are made keys. `lines` are those of the file of the function, where it is
-    not to be read now. `buffers` are the arguments that are such."""
+    not to be read now. `buffers` and `accumulators` are the arguments that are such."""
     if not isinstance(function, FunctionType):
         what = f"an object of type {type(function).__name__} is not a function written with `def`"
         raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
     if function.__code__.co_name == "<lambda>":  # as a helper it will do
         what, hint = "a lambda is not a function written with `def`", "write `def name(arguments): …`"
         raise UnsupportedLoopError(describe(what, hint=hint))
-    family = _Family(matrices, with_maps, lines, buffers)
+    family = _Family(matrices, with_maps, lines, buffers, accumulators)
     parsed = family.parse(function, function.__name__)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
@@ -89,13 +91,17 @@ class _Family:
     with_maps: bool
     lines: FileLines
     buffers: tuple[LateOf, ...]
+    accumulators: tuple[AccumulatorOf, ...]
     parsed: dict[FunctionType, Function] = field(default_factory=dict)
     open: list[FunctionType] = field(default_factory=list)
     outside: list[tuple[FunctionType, set[tuple[str, ...]]]] = field(default_factory=list)
     firsts: set[FunctionType] = field(default_factory=set)
+    changes: dict[FunctionType, Change] = field(default_factory=dict)
 
     def parse(self, function: FunctionType, name: str) -> Function:
         located = locate(function, self.lines)
+        if function in self.changes:
+            self.changes[function](located)
         params = _parameters(located)
         outer = outer_names(function)
         if function in self.firsts:
@@ -103,11 +109,14 @@ class _Family:
         buffers = () if self.open else self.buffers
         relaxed = write_out_buffers(located.definition, buffers, located.source, outer)
         self.firsts |= relaxed.firsts
-        outer = {**outer, **relaxed.functions} if relaxed.functions else outer
+        added = write_out_accumulators(located, () if self.open else self.accumulators, outer)
+        self.changes |= added.changes
+        made = {**relaxed.functions, **added.functions}
+        outer = {**outer, **made} if made else outer
         late = [one for one in buffers if isinstance(one, BufferOf)]
         at_once = {one.name for one in late if not one.max_delay and not one.is_array}  # the source has none of them
         params = tuple(dict.fromkeys((*params, *(one.name for one in relaxed.params))))
-        params = tuple(name for name in params if name not in at_once)
+        params = added.params([name for name in params if name not in at_once])
         if not self.open:
             refuse_attributes(located, self.matrices)
         parts = () if self.open else write_out_matrices(located.definition, self.matrices, outer)
@@ -145,11 +154,11 @@ class _Family:
         parsed = parse_body(body, scope)
         span = span_of(located.definition, located.source, until=_header_end(located.definition))
         helpers = {
-            name: self.helper(one, span, located.source).name for name, one in relaxed.functions.items()
+            name: self.helper(one, span, located.source).name for name, one in made.items()
         }  # also those that only applying updates calls
         self.open.pop()
         arrays = tuple(scope.arrays or ())
-        self.outside.append((function, scope.outside - {(name,) for name in (*arrays, *relaxed.functions)}))
+        self.outside.append((function, scope.outside - {(name,) for name in (*arrays, *made)}))
         constants = tuple(scope.constants.items())
         every = (*params, *arrays)
         bars = with_trips(bars, parsed, every)
@@ -170,6 +179,7 @@ class _Family:
             buffered=tuple(replace(one, apply=one.apply and helpers[one.apply]) for one in relaxed.buffered),
             replicas=tuple(relaxed.replicas),
             buffer_parts=tuple(relaxed.params),
+            accumulated=tuple(replace(one, combine=helpers[one.combine]) for one in added.accumulated),
         )
         return with_named_bases(found, scope.variables)
 

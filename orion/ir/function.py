@@ -195,6 +195,28 @@ class Buffered:
 
 
 @dataclass(frozen=True, slots=True)
+class Accumulated:
+    """A parameter that iterations add to by a function of the user's (`orion.accumulator`): `source` in the source, its
+    numbers are the parameters `names`, of these `dtypes`. `combine` is the helper function of two times as many
+    arguments, which is called `written` in the source; `init` has the numbers that change nothing. `is_tuple`: its
+    value is a tuple of the numbers. `span` is the first place that adds to it."""
+
+    source: str
+    names: tuple[str, ...]
+    combine: str
+    init: tuple[Any, ...]
+    dtypes: tuple[str, ...]
+    is_tuple: bool
+    written: str
+    span: Span
+
+    @property
+    def op(self) -> str:
+        """The operator that its numbers are combined by, as reductions have it."""
+        return f"helper:{self.combine}"
+
+
+@dataclass(frozen=True, slots=True)
 class LocalArray:
     """An array that the function makes between its loops (`orion.passes.local_arrays`).
 
@@ -240,7 +262,8 @@ class Function(Keeping):
     `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
     parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
     them with other keys, `by_key` values of elements of sparse arrays, `buffered` those whose updates may be late,
-    `replicas` those of which each worker has a copy, `buffer_parts` what is taken from buffers and replicas.
+    `replicas` those of which each worker has a copy, `buffer_parts` what is taken from buffers and replicas,
+    `accumulated` those that are the numbers of accumulators.
     """
 
     name: str
@@ -275,6 +298,7 @@ class Function(Keeping):
     buffered: tuple[Buffered, ...] = ()
     replicas: tuple[Replica, ...] = ()
     buffer_parts: tuple[BufferPart | ReplicaPart, ...] = ()
+    accumulated: tuple[Accumulated, ...] = ()
 
     @property
     def late(self) -> tuple[Buffered | Replica, ...]:
@@ -311,6 +335,8 @@ def in_users_words(text: str, function: Function) -> str:
         said |= {array.name: array.array, **dict(array.words)}
     said |= {value.name: value.written for value in function.by_key}
     said |= {part.name: part.written for part in function.buffer_parts if part.name != part.buffer}
+    for sums in function.accumulated:
+        said |= {name: f"{sums.source}[{k}]" for k, name in enumerate(sums.names) if sums.is_tuple}
     for one in function.helper_locals:
         words = f"{one.helper}.{one.local}"
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())

@@ -172,6 +172,7 @@ class Argument:
     ndim: int = 1
     writeable: bool = True
     outside: Kind = PYTHON_INT
+    neutral: Any = None
 
 
 @dataclass(frozen=True, slots=True)

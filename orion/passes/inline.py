@@ -66,6 +66,7 @@ def inline_helpers(function: Function, types: Types | None = None) -> Function:
     while result != before:  # what was called by a helper now is by the function, with arguments of known types
         result, before = _inlined(result, done, ranks), result
     applied = {one.apply for one in function.buffered if one.apply}  # called where updates are applied
+    applied |= {one.combine for one in function.accumulated}
     called = _called(result, done).union(applied, *(_called(done[name], done) for name in applied))
     helpers = tuple(helper for helper in done.values() if helper.name in called)
     return replace(result, helpers=helpers)
@@ -152,6 +153,8 @@ class _Inliner:
 
     def is_open(self, call: Call) -> bool:
         helper = self.helper(call)
+        if helper is not None and helper.name in self.combining:
+            return False  # it stays to be seen by which function values are combined
         return helper is not None and is_inlinable(helper) and all(self.is_pure(a) for a in call.arguments)
 
     def is_pure(self, node: Node) -> bool:
@@ -162,6 +165,10 @@ class _Inliner:
 
     def helper(self, call: Call) -> Function | None:
         return self.helpers.get(call.function.removeprefix("helper:")) if call.function.startswith("helper:") else None
+
+    @property
+    def combining(self) -> set[str]:
+        return {one.combine for one in self.function.accumulated}
 
     # ------------------------------------------------------------ expressions
 

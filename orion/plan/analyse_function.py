@@ -189,6 +189,7 @@ def _is_rounded_by_blocks(loop: AnalysedLoop, typing: Typing) -> bool:
         return False
     names = [one.name for one in loop.analysis.scalars.reductions if one.op in ("+", "*")]
     names += [] if loop.summed is None else [one.name for one in loop.summed.analysis.sums]
+    names += [one.name for one in loop.analysis.scalars.accumulations]
     kinds = (typing.names.get(name) for name in names)
     return any(kind is None or kind.dtype.startswith(("float", "complex")) for kind in kinds)
 

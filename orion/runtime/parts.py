@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from orion.kernel.calling import RESULTS, neutral
 from orion.plan.plan import Copies, Tiled
+from orion.runtime.accumulate import Accumulation, accumulations_among
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
@@ -71,9 +72,9 @@ class LoopPart:
     another loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
-    "", its pair of arrays), of these kinds `outside` of the loop, and `choices` those that are not reductions; `ranks`
-    are those of the tiles where the loop may be run in any order; `own` are this worker's own arrays, for arrays with
-    buffers. A loop that `is_empty` has no iterations. `round`
+    "", its pair of arrays), of these kinds `outside` of the loop; `choices` are those that are not reductions, and
+    `accumulations` those of accumulators; `ranks` are those of the tiles where the loop may be run in any order; `own`
+    are this worker's own arrays, for arrays with buffers. A loop that `is_empty` has no iterations. `round`
     counts the rounds of this run. `tile_ns` is the time of a core that a profile found last in the tiles of a round.
     """
 
@@ -90,6 +91,7 @@ class LoopPart:
     outside: tuple[Kind, ...]
     is_empty: bool
     choices: tuple[Chosen, ...]
+    accumulations: tuple[Accumulation, ...]
     copied: tuple[CopiedArray, ...]
     ranks: Ints | None
     own: OwnArrays
@@ -194,6 +196,9 @@ def _part(
         outside=tuple(a.outside for _, a in kept),
         is_empty=any(cuts[0] == cuts[-1] for cuts in schedule.bounds),
         choices=choices,
+        accumulations=tuple(
+            accumulations_among(loop.plan.nest.function, [a for _, a in kept], schedule, ordered=loop.plan.ordered)
+        ),
         copied=tuple(
             _copied(loop, tiles, pair, copies)
             for copies, pair in zip(loop.plan.copies, memory.copies[number], strict=True)

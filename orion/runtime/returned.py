@@ -7,11 +7,12 @@ what is returned of it says which array it is, and which part (`Part`); whoever 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from orion.arrays.accumulator import Returned
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.frontend.scope import plain_number
@@ -66,6 +67,8 @@ def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) ->
     match returned:
         case tuple():
             return tuple(resolved(part, arguments, function) for part in returned)
+        case Returned(value):
+            return replace(returned, value=resolved(value, arguments, function))
         case Extent(name=name):
             return _as_in_source(_whole(arguments[name]), name, function)
         case Part(name, index):

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from orion.arrays.accumulator import Returned
 from orion.errors import of_user
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import Elements, Range, Stmt, names_in
@@ -52,12 +53,17 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), ba
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(function.constants)}
     names[_free_name("bars", prepared.program)] = bars
+    accumulated = function.accumulated
     exec(compile(text, file, "exec"), names)
     made = names[function.name]
 
     def skeleton(*arguments: Any) -> Any:
         try:
-            return made(*arguments)
+            if not accumulated:
+                return made(*arguments)
+            numbers: list[tuple[Any, ...]] = []
+            returned = made(*arguments, numbers)
+            return Returned(returned, dict(zip((one.source for one in accumulated), numbers, strict=True)))
         except (AbortedError, FinishedError):  # every call ends so on workers other than 0: no place is looked for
             raise
         except Exception as error:
@@ -96,9 +102,15 @@ def skeleton_lines(
     for helper in function.helpers:
         lines += [(text, (span, helper.source)) for text, span in function_lines(helper)]
         lines += [("", None), ("", None)]
-    lines.append((f"def {function.name}({', '.join((writer.worker, *function.params))}):", None))
+    kept = [_free_name("kept", prepared.program)] if function.accumulated else []
+    lines.append((f"def {function.name}({', '.join((writer.worker, *function.params, *kept))}):", None))
     lines += [(text, None) for text in _first_values(prepared, "    ")]
-    return lines + writer.block(prepared.program.steps, "    ")
+    if not kept:
+        return lines + writer.block(prepared.program.steps, "    ")
+    numbers = (f"({', '.join(one.names)},)" for one in function.accumulated)
+    lines.append(("    try:", None))
+    lines += writer.block(prepared.program.steps, "        ")
+    return [*lines, ("    finally:", None), (f"        {kept[0]}[:] = [{', '.join(numbers)}]", None)]
 
 
 def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:

@@ -192,6 +192,11 @@ class Worker:
                 found[number] = combine(op, values[source], pair[turn][: counted(last)])
             elif not op:
                 found[number] = pair[turn][0]
+        for one in part.accumulations:
+            own = [part.outputs[number] for number in one.outputs]
+            partials = [pair[turn] for _, _, _, pair in own]
+            result = one.result([values[source] for _, source, _, _ in own], partials, counted(last))
+            found |= zip(one.outputs, result, strict=True)
         starts = {number: values[part.outputs[number][1]] for number in sorted(found)}
         ends = starts if part.is_empty else found
         return tuple(after_loop(start, ends[number], part.outside[number]) for number, start in starts.items())

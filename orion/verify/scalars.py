@@ -2,7 +2,8 @@
 
 Each scalar that a loop assigns is one of these:
 
-    combined    all that is done with it are updates s = s ∘ v by one associative operator, v not having s
+    combined    all that is done with it are updates s = s ∘ v by one associative operator, v not having s; several
+                together by a function of the user's, where the tiles follow one another
     chosen      all that is done with it is to replace it, with others, where a value compares so with the first of them
     last        no iteration reads it before giving it a value; its last value is kept
     first       no iteration gives it a value but the one that ends the loop (`orion.verify.early_exits`)
@@ -40,7 +41,7 @@ from orion.ir.nodes import (
     walk,
 )
 from orion.ir.spans import without_spans
-from orion.plan.plan import LoopPlan
+from orion.plan.plan import LoopPlan, Tiled
 from orion.verify.early_exits import prove_set_at_exit
 from orion.verify.sums import FUNCTIONS, OPERATORS
 
@@ -67,7 +68,9 @@ def prove_scalars(loop: LoopPlan, after: frozenset[str], arrays: Set[str]) -> No
     if missing:
         raise PlanError(f"the loop is not given {', '.join(sorted(missing))}")
     for name in sorted(assigned):
-        if name in combined:
+        if name in combined and combined[name].op.startswith("helper:"):
+            _prove_accumulated(loop, combined[name])
+        elif name in combined:
             _prove_combined(body, combined[name])
             if combined[name].op in ("min", "max") and name in loop.nest.function.running:
                 raise PlanError(f"blocks cannot combine `{name}` by {combined[name].op}: a NaN counts by its place")
@@ -88,6 +91,39 @@ def _prove_combined(body: Sequence[Stmt], one: Reduction) -> None:
     counted = sum(mentions(statement, one.name) for statement, _ in updates)
     if {op for _, op in updates} != {one.op} or counted != sum(mentions(part, one.name) for part in body):
         raise PlanError(f"blocks cannot combine `{one.name}` by {one.op}")
+
+
+def _prove_accumulated(loop: LoopPlan, one: Reduction) -> None:
+    """All that is done with the numbers of an accumulator is `a, b = f(a, b, v, w)`, neither v nor w having them, and
+    what tiles find can be combined in the order of the iterations."""
+    names = next((own.names for own in loop.nest.function.accumulated if one.name in own.names), ())
+    found = 0
+    for node in every(Assign, *loop.nest.body):
+        match node:
+            case Assign(target, Call(called, arguments, _, ())) if called == one.op:
+                items = target.items if isinstance(target, Tuple) else (target,)
+                first, rest = arguments[: len(names)], arguments[len(names) :]
+                is_own = tuple(map(_name, items)) == names == tuple(map(_name, first))
+                if is_own and len(rest) == len(names) and not mentions_in_all(rest, names):
+                    found += mentions(node, one.name)
+    if not found or found != sum(mentions(part, one.name) for part in loop.nest.body):
+        raise PlanError(f"blocks cannot combine `{one.name}` by `{one.op.removeprefix('helper:')}`")
+    if loop.ordered and loop.space is not None and not has_blocks_in_order(loop):
+        raise PlanError(f"the blocks of iterations that `{one.name}` is combined from do not follow one another")
+
+
+def has_blocks_in_order(loop: LoopPlan) -> bool:
+    """Whether all iterations of a tile come before all of the next one, in the order of the loop: nothing but its first
+    dimension is cut."""
+    return isinstance(loop.tiles, Tiled) and loop.tiles.space == 0 and all(cuts == 1 for cuts in loop.cuts[1:])
+
+
+def _name(expr: Expr) -> str:
+    return expr.name if isinstance(expr, Var) else ""
+
+
+def mentions_in_all(parts: Sequence[Expr], names: Sequence[str]) -> bool:
+    return any(mentions_in(part, names) for part in parts)
 
 
 def mentions(statement: Stmt, name: str) -> int:

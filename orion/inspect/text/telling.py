@@ -193,12 +193,30 @@ def reductions(loop: LoopPlan) -> list[str]:
     told += [
         f"{r.name}, by {r.op} in line {r.span.line}: no conflict, its parts are combined at the end"
         for r in scalars.reductions
+        if r not in scalars.accumulations
     ]
+    told += accumulations(loop)
     for choice in scalars.choices:
         if choice.op == "first":
             continue  # `exits` has it
         names = ", ".join(choice.names)
         told.append(f"{names}, in line {choice.span.line}: {choice_in_words(choice)}; no conflict, combined in {order}")
+    return told
+
+
+def accumulations(loop: LoopPlan) -> list[str]:
+    """The accumulators that the loop adds to."""
+    function, added = loop.nest.function, {one.op for one in loop.analysis.scalars.accumulations}
+    order = "in the order of the iterations" if loop.ordered else "in the order of plan.serial_order()"
+    helpers = {one.name: one for one in function.helpers}
+    told = []
+    for one in function.accumulated:
+        if one.op in added:
+            span = helpers[one.combine].span
+            own = f"`{one.written}` (line {span.line})"
+            told.append(
+                f"{one.source}: combined over iterations by {own}, {order}: no conflict, blocks are combined at the end"
+            )
     return told
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,10 +23,14 @@ EXTREMES = {"<": "min", "<=": "min", ">": "max", ">=": "max"}
 def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     """Partial results, choices, carried scalars, copies, an order, keys and values, arrays, what buffers need, counts,
     scalars; within each kind by name."""
+    accumulated = [*_accumulated(facts)]
+    own = {one.name for one in accumulated}
     partials = [
         _scalar("partial", reduction.name, facts, op=reduction.op)
         for reduction in sorted(facts.roles.reductions, key=lambda reduction: reduction.name)
+        if reduction.name not in own
     ]
+    partials += accumulated
     plain = [choice for choice in facts.roles.choices if _is_plain(choice, facts)]
     chosen = [choice for choice in facts.roles.choices if choice not in plain]
     extremes = [(choice.names[0], EXTREMES[comparison(choice.op)]) for choice in plain]
@@ -48,6 +53,14 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
 def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str = "") -> Argument:
     """A scalar that has another value after the loop."""
     return Argument(kind, name, facts.declared(name), position, op, outside=facts.typing.name(name).kind)
+
+
+def _accumulated(facts: LoopFacts) -> Iterator[Argument]:
+    """The numbers of accumulators that the loop adds to."""
+    for one in facts.nest.function.accumulated:
+        if facts.reduction(one.names[0]) is not None:
+            for position, (name, neutral) in enumerate(zip(one.names, one.init, strict=True)):
+                yield replace(_scalar("partial", name, facts, position, one.op), neutral=neutral)
 
 
 def _is_plain(choice: Choice, facts: LoopFacts) -> bool:

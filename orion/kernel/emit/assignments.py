@@ -174,7 +174,7 @@ class Assignments(Folds):
 
     def assign_scalar(self, name: str, value: Expr) -> None:
         reduction = self.facts.reduction(name)
-        if reduction is not None:
+        if reduction is not None and not reduction.op.startswith("helper:"):
             self.combine(reduction, self.other_operand(name, value), value)
             return
         code = self.operand(value, self.facts.declared(name))

@@ -117,7 +117,8 @@ def _prologue(facts: LoopFacts, names: Names, emitter: Statements, called: dict[
         writer.add(f"{names.user(name)} = np.empty({extent}, np.{dtype})")
     for argument, text in called.items():
         if argument.kind == "partial":
-            start = number(neutral(argument.op, argument.dtype), argument.dtype)
+            none = neutral(argument.op, argument.dtype) if argument.neutral is None else argument.neutral
+            start = number(none, argument.dtype)
             writer.add(f"{names.user(argument.name)} = {start.text}")
         if argument.kind == "carried":
             writer.add(f"{names.user(argument.name)} = {text}[0]")

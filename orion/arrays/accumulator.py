@@ -1,0 +1,260 @@
+"""Values that all iterations of loops add to by a function of the user's: `orion.accumulator`.
+
+A loop cuts its iterations into chunks whose borders do not depend on workers. Each chunk begins with the neutral
+element and adds its values in their order; what the chunks have found is then combined in their order. So an
+associative function gives the same value as one iteration after another, also where it is not commutative, and the same
+bits on any number of workers (a reduction by a monoid, as in Blelloch, *Prefix Sums and Their Applications*, 1990).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from orion.errors import ArgumentError, describe
+from orion.tracebacks import ends_in_users_line
+
+Combine = Callable[[Any, Any], Any]
+
+NEAR = {"float32": 1e-4, "float64": 1e-8}
+"""How far apart, relatively, what is to be equal may be after rounding."""
+
+KINDS: tuple[tuple[type, str], ...] = ((bool, "bool"), (int, "int64"), (float, "float64"))
+"""Python's numbers, and the dtypes that they have in compiled loops."""
+
+DTYPES = ("bool", "int64", "float64", "float32")
+"""The dtypes that a number of an accumulator may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of an accumulator: its dtype in loops, and whether it is one of Python's own."""
+
+    dtype: str
+    is_plain: bool
+
+    def of(self, value: Any) -> Any:
+        """A value as this number. TypeError or OverflowError where it is one of another kind."""
+        found = np.asarray(value)
+        if found.ndim or found.dtype.kind not in "biuf" or not self.takes(found.dtype):
+            raise TypeError(f"{_shown(value)} is no {self}")
+        if not self.is_plain:
+            return np.dtype(self.dtype).type(value)
+        if self.dtype == "int64" and not -(2**63) <= int(value) < 2**63:
+            raise OverflowError(f"{_shown(value)} has more than 64 bits")
+        return {"bool": bool, "int64": int, "float64": float}[self.dtype](value)
+
+    def takes(self, dtype: np.dtype[Any]) -> bool:
+        """Whether a value of a dtype can be one without being cut down to it."""
+        return bool(np.can_cast(dtype, self.dtype, "same_kind")) and (dtype.kind == "b") == (self.dtype == "bool")
+
+    def __str__(self) -> str:
+        if self.is_plain:
+            return {"bool": "bool", "int64": "int", "float64": "float"}[self.dtype]
+        return self.dtype
+
+
+class Accumulator:
+    """A value that iterations add to, made by `orion.accumulator`.
+
+    `value` is what has been added, combined; `add(value)` adds one more, and `reset()` begins anew. In a function of
+    `parallel_for` only `add` and `+=` are written with it: the value is there when the call has returned.
+    """
+
+    __slots__ = ("_value", "combine", "init", "numbers")
+
+    def __init__(self, init: Any, combine: FunctionType, numbers: tuple[Number, ...]) -> None:
+        self.init, self.combine, self.numbers = init, combine, numbers
+        self._value = init
+
+    @property
+    def value(self) -> Any:
+        """What has been added, combined: a number, or a tuple of numbers, as `init` is."""
+        return self._value
+
+    def add(self, value: Any) -> None:
+        """Combine the value with what was added before. ArgumentError where either is not of the kind of `init`."""
+        self._value = self.combined(self._value, self.fitting(value, "a value that is added"))
+
+    def __iadd__(self, value: Any) -> Accumulator:
+        self.add(value)
+        return self
+
+    def reset(self) -> None:
+        """Begin anew, with `init`."""
+        self._value = self.init
+
+    def __repr__(self) -> str:
+        return f"<orion.accumulator {self._value!r}, combine={self.combine.__name__}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an accumulator stays in its process; save its value")
+
+    # ------------------------------------------------------------ for calls of loops
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether the value is a tuple, also where that has one item."""
+        return isinstance(self.init, tuple)
+
+    def parts(self, value: Any) -> tuple[Any, ...]:
+        """The numbers of a value."""
+        return value if self.is_tuple else (value,)
+
+    def whole(self, parts: Sequence[Any]) -> Any:
+        """The value of these numbers."""
+        return tuple(parts) if self.is_tuple else parts[0]
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes of the numbers in loops."""
+        return tuple(number.dtype for number in self.numbers)
+
+    def numbers_of(self, value: Any) -> tuple[Any, ...]:
+        """The numbers of a value as loops take them."""
+        return tuple(np.dtype(dtype).type(part) for dtype, part in zip(self.dtypes, self.parts(value), strict=True))
+
+    def take(self, parts: Sequence[Any]) -> None:
+        """Have these numbers for value, which a loop has found."""
+        self._value = self.whole([number.of(part) for number, part in zip(self.numbers, parts, strict=True)])
+
+    def combined(self, first: Any, second: Any) -> Any:
+        """The two combined. ArgumentError where that is not of the kind of `init`."""
+        return self.fitting(self.combine(first, second), "what `combine` returns")
+
+    def fitting(self, value: Any, what: str) -> Any:
+        """A value as one of the kind of `init`. ArgumentError where it is of another kind."""
+        parts = value if self.is_tuple else (value,)
+        if self.is_tuple and (not isinstance(value, tuple) or len(value) != len(self.numbers)):
+            hint = f"write a tuple of {len(self.numbers)} numbers, as `init` is"
+            raise ArgumentError(describe(f"{what} is {_shown(value)}, and `init` {_shown(self.init)}", hint=hint))
+        try:
+            return self.whole([number.of(part) for number, part in zip(self.numbers, parts, strict=True)])
+        except (TypeError, ValueError, OverflowError) as error:
+            what = f"{what} is {_shown(value)}, and `init` {_shown(self.init)}"
+            hint = "give an `init` whose numbers are of the kinds of what is added: 0.0, not 0, for floats"
+            raise ArgumentError(describe(what, why=str(error), hint=hint)) from None
+
+
+@ends_in_users_line
+def accumulator(init: Any, combine: Combine) -> Accumulator:
+    """A value that iterations of loops add to by a function of the user's.
+
+    `combine(a, b)` gives the value for that of earlier iterations, `a`, and of later ones, `b`, both of the kind of
+    `init`: a number, or a tuple of up to 16 numbers, each a bool, an int (of 64 bits in loops), a float or a
+    `np.float32`. It has to be associative, up to rounding: combine(combine(a, b), c) is combine(a, combine(b, c)).
+    That is the user's word; Orion cannot see it. It need not be commutative: in loops in their order (`ordered=True`,
+    which ranges are by default) values are combined in that order. Its bits are the same on any number of workers and
+    on any backend. `f.serial(…)` combines one value after another, with a function of any kind.
+
+    `init` has to be neutral: combine(init, a) and combine(a, init) are `a`. It is what chunks of iterations begin with.
+
+    In a function of `parallel_for`, an accumulator among the arguments is used by `acc.add(value)` or `acc += value`.
+    A call adds to what the accumulator has; `value` is as it was before the call where an error ends it.
+
+    Errors: `ArgumentError` for an `init` that is no such value, or seen not to be neutral, and for a `combine` that is
+    no function of two arguments or returns something else than values of the kind of `init`; `UnsupportedLoopError` at
+    the first call for a `combine` that cannot be compiled.
+
+    >>> import numpy as np, orion
+    >>> nearest = orion.accumulator((np.inf, -1), combine=lambda a, b: a if a <= b else b)
+    >>> @orion.parallel_for
+    ... def look(x, q, nearest):
+    ...     for i in range(x.shape[0]):
+    ...         nearest.add((abs(x[i] - q), i))
+    >>> look(np.array([1.0, 4.0, 2.5]), 2.0, nearest)
+    >>> nearest.value
+    (0.5, 2)
+    >>> nearest.reset()
+    >>> nearest.value
+    (inf, -1)
+    """
+    if not isinstance(combine, FunctionType):
+        hint = "write a function `def combine(a, b): …` or a lambda"
+        raise ArgumentError(describe(f"`combine` of an accumulator is a {type(combine).__name__}", hint=hint))
+    code = combine.__code__
+    if code.co_flags & 0x0C or code.co_kwonlyargcount or code.co_argcount != 2:
+        what = f"`combine` of an accumulator takes {code.co_argcount} arguments, and is given 2"
+        raise ArgumentError(describe(what, hint="write a function of two values, `lambda a, b: …`"))
+    parts = init if isinstance(init, tuple) else (init,)
+    if not 1 <= len(parts) <= MOST:
+        what = f"`init` of an accumulator is a tuple of {len(parts)} items"
+        raise ArgumentError(describe(what, hint=f"use 1 to {MOST} numbers; arrays are added to by their elements"))
+    found = Accumulator(init, combine, tuple(map(_number, parts)))
+    found.reset()
+    both = found.combined(init, init)
+    if not are_near(found.parts(both), found.parts(init)):
+        raise not_neutral(init, init, both)
+    return found
+
+
+MOST = 16
+"""How many numbers an accumulator has at most."""
+
+
+def _number(value: Any) -> Number:
+    for kind, dtype in KINDS:
+        if type(value) is kind:
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                break
+            return Number(dtype, is_plain=True)
+    if isinstance(value, np.generic) and value.dtype.name in DTYPES:
+        return Number(value.dtype.name, is_plain=False)
+    what = f"`init` of an accumulator has {_shown(value)}, a {type(value).__name__}"
+    if isinstance(value, np.ndarray):
+        hint = "give a tuple of its elements; sums of whole arrays are found by themselves: `total[j] += …`"
+    else:
+        hint = "use numbers: bool, int of 64 bits, float, np.float32, or a tuple of these"
+    raise ArgumentError(describe(what, hint=hint))
+
+
+def are_near(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Whether numbers are equal, up to rounding.
+
+    >>> are_near((1.0, 2), (1.0 + 1e-12, 2)), are_near((np.inf, 0), (1.0, 0)), are_near((np.nan,), (np.nan,))
+    (True, False, True)
+    """
+    return all(_is_near(one, other) for one, other in zip(first, second, strict=True))
+
+
+def _is_near(one: Any, other: Any) -> bool:
+    if one == other or (one != one and other != other):
+        return True
+    near = NEAR.get(str(np.asarray(one).dtype), 0.0) + NEAR.get(str(np.asarray(other).dtype), 0.0)
+    return bool(np.isfinite([one, other]).all() and abs(one - other) <= near * float(max(abs(one), abs(other))))
+
+
+def not_neutral(value: Any, init: Any, both: Any) -> ArgumentError:
+    """The error for an `init` that changes a value that it is combined with."""
+    what = f"`init` of an accumulator is not neutral: `combine({_shown(value)}, {_shown(init)})` is {_shown(both)}"
+    why = "each chunk of iterations begins with `init`, which must change nothing"
+    hint = "use what changes nothing: 0 for sums, 1 for products, np.inf for the least; add other first values by `add`"
+    return ArgumentError(describe(what, why=why, hint=hint))
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, numbers as Python writes them."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))}{',' * (len(value) == 1)})"
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a function returned, with the numbers that accumulators among its arguments then have, by their names."""
+
+    value: Any
+    numbers: Mapping[str, tuple[Any, ...]]
+
+
+def taken(returned: Any, arguments: Mapping[str, Any]) -> Any:
+    """What a function returned, once the accumulators among the arguments of the call have their new values."""
+    if type(returned) is not Returned:
+        return returned
+    for name, numbers in returned.numbers.items():
+        arguments[name].take(numbers)
+    return returned.value

@@ -1,0 +1,84 @@
+"""The value of an accumulator after a loop, from what its tiles have found.
+
+Each tile begins with the neutral numbers and adds its values in their order (`orion.kernel.emit.tile`). Here these are
+combined, tile by tile in the order of the loop, by the user's function as Python runs it on NumPy's numbers: they wrap
+around and are rounded as in compiled code. All workers do the same with the same numbers.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.accumulator import are_near, not_neutral
+from orion.ir.function import Accumulated, Function
+from orion.ir.printer import print_function
+from orion.kernel.calling import Argument
+from orion.schedule.schedule import Ints, Schedule
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """What a loop adds to an accumulator: `outputs` are the numbers of its numbers among the outputs of the loop,
+    `tiles` all tiles in the order in which what they have found is combined."""
+
+    function: Function
+    accumulated: Accumulated
+    outputs: tuple[int, ...]
+    tiles: Ints
+
+    @cached_property
+    def combine(self) -> Callable[..., Any]:
+        """The user's function, of two times as many numbers."""
+        return helper_function(self.function, self.accumulated.combine)
+
+    def result(self, start: Sequence[Any], partials: Sequence[NDArray[Any]], count: int | None) -> tuple[Any, ...]:
+        """The numbers after the loop, which were `start` before it; of the tiles only the first `count` count.
+        ArgumentError where combining with the neutral numbers changes something."""
+        found, init = self._numbers(start), self._numbers(self.accumulated.init)
+        with np.errstate(all="ignore"):
+            for tile in self.tiles[:count].tolist():
+                again = self._combined(found, init)
+                if not are_near(again, found):
+                    raise self._not_neutral(found, again)
+                found = self._combined(found, [values[tile] for values in partials])
+        return found
+
+    def _combined(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
+        returned = self.combine(*first, *second)
+        return self._numbers(returned if self.accumulated.is_tuple else (returned,))
+
+    def _numbers(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        pairs = zip(self.accumulated.dtypes, values, strict=True)
+        return tuple([np.asarray(value).astype(dtype)[()] for dtype, value in pairs])
+
+    def _not_neutral(self, value: tuple[Any, ...], both: tuple[Any, ...]) -> Exception:
+        one = self.accumulated
+        shown = (part if one.is_tuple else part[0] for part in (value, one.init, both))
+        return not_neutral(*shown)
+
+
+def accumulations_among(
+    function: Function, outputs: Sequence[Argument], schedule: Schedule, *, ordered: bool
+) -> Iterator[Accumulation]:
+    """The accumulators that the arguments for the outputs of a loop are about."""
+    for one in function.accumulated:
+        found = sorted((output.position, k) for k, output in enumerate(outputs) if output.op == one.op)
+        if found:
+            tiles = np.arange(schedule.tiles) if ordered else schedule.serial_tiles()
+            yield Accumulation(function, one, tuple(k for _, k in found), tiles)
+
+
+def helper_function(function: Function, name: str) -> Callable[..., Any]:
+    """A helper of a function, as Python runs it."""
+    names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(function.constants)}
+    exec("\n\n".join(map(print_function, function.helpers)), names)
+    found: Callable[..., Any] = names[name]
+    return found
