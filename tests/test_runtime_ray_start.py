@@ -189,3 +189,36 @@ def test_after_ctrl_c_while_ray_starts_the_next_session_has_a_ray_of_its_own(tmp
     seconds, out, errors = run_interrupted(tmp_path, "goes on", [2.0])
     assert seconds < LIMIT + BUSY
     assert out.splitlines()[-1] in ("{1.0}", "{2.0}"), errors
+
+
+AFTER_ANOTHER = """
+import numpy as np, orion, ray
+from tests.ray_nodes import session_on
+
+@orion.parallel_for
+def double(a):
+    for i in range(a.shape[0]):
+        a[i] *= 2.0
+
+quiet = {"include_dashboard": False, "log_to_driver": False, "object_store_memory": 80 * 2**20}
+ray.init(num_cpus=1, **quiet)  # from here on Ray numbers the calls of this thread as those of one that connects
+ray.shutdown()
+with session_on((1, 1)) as session:  # which joins a cluster
+    double(np.ones(1000))
+    for actor in session._backend._team.group.actors:
+        assert len(ray.get([actor.versions.remote() for _ in range(50)])) == 50
+print("goes on")
+"""
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_calls_of_a_thread_that_had_another_ray_have_numbers_of_their_own(tmp_path):
+    """Ray would end the process without a word."""
+    script = tmp_path / "script.py"
+    script.write_text(AFTER_ANOTHER)
+    done = subprocess.run(
+        [sys.executable, str(script)], env=os.environ | {"PYTHONPATH": str(ROOT)}, text=True, capture_output=True,
+        timeout=250, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["goes on"]), done.stderr[-2000:]

@@ -91,12 +91,12 @@ class Membership:
 
     def _connect(self, address: str | None, workers: int) -> None:
         try:
+            self._over = Event()
             if address == "local" or (address is None and "RAY_ADDRESS" not in os.environ):
-                self._over = Event()
                 _start(workers, self._over)
                 self._guard = Guard(raylet_started_here())
             else:
-                _join(address)
+                _join(address, self._over)
             self._made = connection()
         except BaseException:
             ray.shutdown()  # what Ctrl-C left of it
@@ -132,11 +132,12 @@ membership = Membership()
 # ---------------------------------------------------------------- a cluster that runs
 
 
-def _join(address: str | None) -> None:
+def _join(address: str | None, over: Event) -> None:
+    """Join a cluster, to be used until `over`."""
     told = f"address={address!r}" if address is not None else f"RAY_ADDRESS={os.environ['RAY_ADDRESS']!r}"
     try:
         _look_for(address or os.environ["RAY_ADDRESS"])
-        ray.init(address=address, **QUIET)
+        _from_lasting_thread(lambda: ray.init(address=address, **QUIET), over)
     except (ConnectionError, ValueError, SystemExit) as error:
         hint = "start one with `ray start --head`, or leave out `address` to start Ray in this process"
         raise ArgumentError(describe(f"no Ray cluster at {told}", why=str(error), hint=hint)) from error
@@ -228,8 +229,10 @@ def _on_this_machine_only() -> Iterator[None]:
 
 
 def _from_lasting_thread(start: Callable[[], object], over: Event) -> None:
-    """Call a function that starts Ray from a thread that lasts as long as that Ray: the main one, or one that then only
-    waits until it is `over`. On Linux, Ray's processes are killed as soon as the thread that started them ends.
+    """Call a function that starts Ray, or joins it, from a thread that lasts as long as that Ray: the main one, or one
+    that then only waits until it is `over`. On Linux, Ray's processes are killed as soon as the thread that started
+    them ends. And Ray numbers the calls of the thread that has connected, and of the main one if that has ever
+    connected, in the same way: where both call an actor, two calls get the same number, at which Ray ends the process.
     """
     if current_thread() is main_thread():
         start()
