@@ -126,15 +126,15 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    ("times", "size", "least", "most"),
-    [(1, 5, 1, 7), (3, 5, 12, 12), (1, uncompiled.MOST + 1, 12, 12)],
+    ("times", "size", "loops", "least", "most"),
+    [(1, 5, 50, 1, 15), (3, 5, 12, 12, 12), (1, uncompiled.MOST + 1, 12, 12, 12)],
     ids=["some", "all if more is asked for", "all that are large"],
 )
-def test_how_many_are_compiled(times, size, least, most, monkeypatch):
+def test_how_many_are_compiled(times, size, loops, least, most, monkeypatch):
     monkeypatch.setattr(uncompiled, "TIMES", times)
     compiled = Counted(monkeypatch)
     with orion.session(workers=1):
-        for k in range(12):
+        for k in range(loops):
             array = np.zeros(size)
             numbered(k)(array, size)
             assert (array == k).all()
