@@ -504,7 +504,9 @@ REFUSED = {
     "assigned": ("late[i] = 1.0", "only its updates may be late"),
     "multiplied": ("late[i] *= 2.0", "may be late"),
     "array": ("w[i] = 1.0\n        late[i] += 1.0", "has a buffer"),
-    "whole": ("late += 1.0", "can only be updated"),
+    "whole": ("late += 1.0", "only its updates may be late"),
+    "updated": ("w[i] += 1.0\n        late[i] += 1.0", "`w` is assigned, and has a buffer"),
+    "in a pair": ("w[i], x = 1.0, 2.0\n        late[i] += x", "`w` is assigned, and has a buffer"),
 }
 
 

@@ -24,11 +24,6 @@ MAX_DELAY = 1000
 Dense = NDArray[Any] | DenseArray
 
 
-def added(value: Any, update: Any) -> Any:
-    """What `apply` is where none is given."""
-    return value + update
-
-
 class Buffer:
     """Updates of `array` that are applied later, made by `orion.buffer`.
 

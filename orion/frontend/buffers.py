@@ -254,6 +254,7 @@ class _Writer(ast.NodeTransformer):
         target = node.target
         name = self.given.name
         if not _is_part_of(target, name):
+            self.refuse_written(node, target)
             self.generic_visit(node)
             return node
         assert isinstance(target, ast.Subscript)
@@ -286,13 +287,19 @@ class _Writer(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         for target in node.targets:
-            for part in ast.walk(target):
-                if isinstance(part, ast.Name) and part.id in (self.given.name, self.array, *self.helpers):
-                    self.refuse_assigned(node, part.id)
+            self.refuse_written(node, target)
         self.generic_visit(node)
         return node
 
-    def refuse_assigned(self, node: ast.Assign, name: str) -> None:
+    def refuse_written(self, node: ast.Assign | ast.AugAssign, target: ast.expr) -> None:
+        """Refuse a statement that writes an array with a buffer, a helper, or the buffer itself."""
+        written = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        for one in written:
+            base = one.value if isinstance(one, ast.Subscript) else one
+            if isinstance(base, ast.Name) and base.id in (self.given.name, self.array, *self.helpers):
+                self.refuse_assigned(node, base.id)
+
+    def refuse_assigned(self, node: ast.Assign | ast.AugAssign, name: str) -> None:
         is_own = name == self.given.name
         if not self.given.max_delay and not is_own:
             return
