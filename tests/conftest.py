@@ -2,6 +2,7 @@
 
 import gc
 import signal
+import sys
 from contextlib import nullcontext
 
 import pytest
@@ -43,6 +44,13 @@ def storage(request, monkeypatch, tmp_path_factory):
 
 
 gc.set_threshold(50_000, 20, 20)  # there are many objects, of compilers above all, and few that only this would free
+
+
+@pytest.fixture(autouse=True)
+def no_code_of_earlier_texts(monkeypatch):
+    """Files that a test writes twice within a second, equally long, are compiled twice: Python would take the first
+    `__pycache__` for both."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """Code that changes after a call: the next call runs what Python would."""
 
 import importlib.util
+import os
 import sys
 import timeit
 
@@ -9,6 +10,7 @@ import pytest
 
 import orion
 from orion.frontend.parse import parse_with_outside
+from orion.frontend.same_source import is_source_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -168,3 +170,51 @@ def test_a_file_that_is_edited_after_the_import_is_not_what_runs(module, tmp_pat
     module.loop(a, mine)
     module.loop.serial(a, theirs)
     np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("edit", ["a helper", "the function itself"])
+def test_python_takes_the_code_of_the_text_before(module, tmp_path, monkeypatch, edit):
+    """Saved twice within a second, and as long as before: Python takes `__pycache__` for what the file says."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "twice.py"
+    for text in (TEXT, TEXT.replace(*EDITS[edit])):
+        file.write_text(text)
+        os.utime(file, (2e9 + (text != TEXT) / 2, 2e9 + (text != TEXT) / 2))  # half a second later
+        spec = importlib.util.spec_from_file_location("twice", file)
+        found = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found)
+    a, b, expected = np.arange(5.0), np.zeros(5), np.zeros(5)
+    found.loop.serial(a, b)
+    module.loop.serial(a, expected)
+    np.testing.assert_array_equal(b, expected)
+    with pytest.raises(orion.UnsupportedLoopError, match="Python runs other code than its file says"):
+        found.loop(a, b)
+    np.testing.assert_array_equal(b, expected)
+
+
+def test_text_and_code_are_compared_wholly():
+    def compiled(text):
+        found = {}
+        exec(compile(text, "text.py", "exec"), found)
+        return found["f"]
+
+    same = (
+        "import math\n\ndef f(x, y=2):\n    g = lambda z: z in {1, 2.5, 'a'}\n    return [g(k) + math.pi for k in x]\n"
+    )
+    assert is_source_of(same, compiled(same))
+    for old, new in [
+        ("2.5", "3.5"),
+        ("z:", "z=0:"),
+        ("math.pi", "math.e"),
+        ("1,", "True,"),
+        ("for k", "for j"),
+        ("g =", "h = g ="),
+    ]:
+        assert not is_source_of(same.replace(old, new), compiled(same)), (old, new)
+    alone = compiled(same.removeprefix("import math\n\n"))
+    assert is_source_of("\n\n" + same, compiled("\n\n" + same))
+    assert not is_source_of("\n\n" + same, alone)
+    for one, other in [("0.0", "-0.0"), ("1", "1.0"), ("1", "True"), ("(1, 2)", "(1, 2.0)"), ("self.__a", "self.__b")]:
+        text = "class C:\n    def f(self):\n        return {}\nf = C.f\n"
+        assert is_source_of(text.format(one), compiled(text.format(one)))
+        assert not is_source_of(text.format(other), compiled(text.format(one))), (one, other)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
+from orion.frontend.same_source import is_source_of
 from orion.source import SourceText, Span
 
 
@@ -49,11 +50,15 @@ def locate(function: FunctionType, lines: FileLines = NO_LINES) -> Located:
     if function.__code__.co_name == "<lambda>":
         return _lambda(function)
     try:
-        found, first = _own_lines(function, lines)
+        whole = lines if lines.file == function.__code__.co_filename else lines_now(function)
+        found, first = _own_lines(function, whole)
     except (OSError, TypeError) as error:
         raise _without_source(function) from error
     source = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in found))
-    return Located(_definition(function, found, source), source)
+    definition = _definition(function, found, source)
+    if not is_source_of("".join(whole.lines), function):
+        raise _without_source(function, _OTHER_TEXT)
+    return Located(definition, source)
 
 
 def _own_lines(function: FunctionType, lines: FileLines) -> tuple[list[str], int]:
@@ -84,7 +89,7 @@ def _definition(function: FunctionType, lines: list[str], source: SourceText) ->
     arguments = definition.args
     params = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     if definition.name != code.co_name or params != list(code.co_varnames[: len(params)]):
-        raise _without_source(function, "the file has changed since the function was imported")
+        raise _without_source(function, _OTHER_TEXT)
     return definition
 
 
@@ -104,8 +109,8 @@ def _lambda(function: FunctionType) -> Located:
         for node in ast.walk(tree)
         if isinstance(node, ast.Lambda) and [one.arg for one in node.args.args] == names and _holds(node, places)
     ]
-    if not lines or not found:
-        raise _without_source(function, "" if not lines else "the file has changed since the function was made")
+    if not lines or not found or not is_source_of("".join(lines), function):
+        raise _without_source(function, _OTHER_TEXT if lines else "")
     node = found[-1]  # the innermost one
     source = SourceText(code.co_filename, 1, tuple(line.rstrip("\r\n") for line in lines))
     value = ast.copy_location(ast.Return(node.body), node.body)
@@ -121,13 +126,20 @@ def _holds(node: ast.Lambda, places: list[tuple[int, int]]) -> bool:
     return bool(own) and all(first <= place <= last for place in own)
 
 
+_OTHER_TEXT = (
+    "Python runs other code than its file says: the file was saved after the import, or twice within a second, so that "
+    "`__pycache__` holds what it said before"
+)
+
+
 def _without_source(function: FunctionType, why: str = "") -> UnsupportedLoopError:
     name = getattr(function, "__name__", repr(function))
+    other = "import the module anew: `importlib.reload`, after `__pycache__` was removed"
     return UnsupportedLoopError(
         describe(
             f"the source of `{name}` cannot be read",
             why=why or "Orion compiles a loop from its source text, which exec and the plain prompt do not keep",
-            hint="define the function in a file or in a notebook cell",
+            hint=other if why == _OTHER_TEXT else "define the function in a file or in a notebook cell",
         )
     )
 
