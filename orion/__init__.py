@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from orion.arrays.buffer import buffer as buffer
     from orion.arrays.files.saved import load as load
     from orion.arrays.frozen import freeze as freeze
+    from orion.arrays.pacing import pacing as pacing
     from orion.arrays.policies import elastic as elastic
     from orion.arrays.policies import local_sgd as local_sgd
     from orion.arrays.replica import replicate as replicate
@@ -83,6 +84,7 @@ HOMES = {
     "orion.arrays.buffer": ("buffer",),
     "orion.arrays.files.saved": ("load",),
     "orion.arrays.frozen": ("freeze",),
+    "orion.arrays.pacing": ("pacing",),
     "orion.arrays.policies": ("elastic", "local_sgd"),
     "orion.arrays.replica": ("replicate",),
     "orion.checkpointing": ("checkpoint", "restore"),

@@ -23,6 +23,7 @@ from orion.frontend.matrices import Matrix
 from orion.frontend.parse import maps_of, matrix_names
 from orion.frontend.replicas import ReplicaOf
 from orion.ir.function import Rekeyed
+from orion.ir.sending import AT_THE_BOUND
 from orion.prepare import Preparation, is_late
 from orion.prepared_call import Options
 from orion.runtime.rekeyings import Rekeyings
@@ -120,7 +121,7 @@ def _buffer_of(name: str, given: Buffer, name_of: Mapping[int, str]) -> BufferOf
     apply = None if given.apply is None else SameCode(given.apply)
     return BufferOf(
         name, name_of.get(id(given.array)), helpers, given.snapshot, apply, given.max_delay, given.deterministic,
-        len(given.shape),
+        given.send, len(given.shape),
     )  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def _relaxed_array(name: str, arguments: Mapping[str, Any]) -> BufferOf:
     from orion.arrays.buffer import MAX_DELAY, buffer
 
     buffer(value)  # refuses what it cannot be
-    return BufferOf(name, name, (), (), None, MAX_DELAY, False, value.ndim, is_array=True)
+    return BufferOf(name, name, (), (), None, MAX_DELAY, False, AT_THE_BOUND, value.ndim, is_array=True)
 
 
 def accumulators_among(arguments: Mapping[str, Any]) -> tuple[AccumulatorOf, ...]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.errors import ArgumentError, describe
+from orion.ir.sending import AT_THE_BOUND, Sending
 from orion.tracebacks import ends_in_users_line
 
 MAX_DELAY = 1000
@@ -31,7 +32,7 @@ class Buffer:
     itself, as in `f.serial(…)`, applies each update at once: what a `max_delay` of 0 gives.
     """
 
-    __slots__ = ("apply", "array", "deterministic", "helpers", "max_delay", "snapshot")
+    __slots__ = ("apply", "array", "deterministic", "helpers", "max_delay", "send", "snapshot")
 
     def __init__(
         self,
@@ -41,9 +42,10 @@ class Buffer:
         helpers: tuple[Dense, ...],
         snapshot: tuple[int, ...],
         deterministic: bool,
+        send: Sending,
     ) -> None:
         self.array, self.apply, self.max_delay = array, apply, max_delay
-        self.helpers, self.snapshot, self.deterministic = helpers, snapshot, deterministic
+        self.helpers, self.snapshot, self.deterministic, self.send = helpers, snapshot, deterministic, send
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -91,7 +93,7 @@ def buffer(
     helpers: Sequence[Dense] = (),
     snapshot: Sequence[Dense] = (),
     deterministic: bool = False,
-    send: None = None,
+    send: Sending | None = None,
 ) -> Buffer:
     """A buffer of updates of the dense array `w`, which may be late: a loop that writes `buffer[…] += update` in place
     of `w[…]` is not kept from being parallel by what it reads and writes of `w`.
@@ -110,6 +112,9 @@ def buffer(
 
     `deterministic`: all workers apply their updates after the same iterations, one after the other, so that results are
     the same, bit for bit, for the same number of workers.
+
+    `send=orion.pacing(…)` says what goes to other nodes between the messages that the bound asks for, and how fast;
+    nothing, if not given.
 
     Errors: `ArgumentError` for an array that is not dense, writeable and of integers or real floats, for helpers of
     another shape, and for an `apply` that takes other arguments. A loop that meets a NaN in an update raises
@@ -142,14 +147,15 @@ def buffer(
         raise ArgumentError(describe(f"`max_delay={max_delay!r}` of a buffer", hint=hint))
     if not isinstance(deterministic, bool):
         raise ArgumentError(describe(f"`deterministic={deterministic!r}` of a buffer", hint="write True or False"))
-    if send is not None:
-        raise ArgumentError(describe("`send` of a buffer is not supported yet", hint="leave it out"))
+    if send is not None and not isinstance(send, Sending):
+        raise ArgumentError(describe(f"`send={send!r}` of a buffer", hint="write `send=orion.pacing(…)`"))
     taken = tuple(next((k for k, helper in enumerate(helpers) if helper is one), -1) for one in snapshot)
     if -1 in taken:
         hint = "a snapshot is the value of a helper: give the same array in `helpers` too"
         raise ArgumentError(describe("an array of `snapshot` is none of the `helpers`", hint=hint))
     _check_apply(apply, len(helpers), len(taken))
-    return Buffer(w, apply, int(max_delay), helpers, taken, deterministic)  # type: ignore[arg-type]
+    told = AT_THE_BOUND if send is None else send
+    return Buffer(w, apply, int(max_delay), helpers, taken, deterministic, told)  # type: ignore[arg-type]
 
 
 def _memory(array: Dense) -> NDArray[Any]:

@@ -26,6 +26,7 @@ from orion.ir.function import Buffered, BufferPart
 from orion.ir.refuse import unsupported
 from orion.ir.renaming import fresh
 from orion.ir.replicas import Replica, ReplicaPart
+from orion.ir.sending import Sending
 from orion.source import SourceText, Span
 
 
@@ -63,6 +64,7 @@ class BufferOf:
     apply: SameCode | None
     max_delay: int
     deterministic: bool
+    sending: Sending
     ndim: int
     is_array: bool = False
 
@@ -149,6 +151,7 @@ def _write(definition: ast.FunctionDef, one: BufferOf, source: SourceText, used:
             results=writer.results,
             max_delay=one.max_delay,
             deterministic=one.deterministic,
+            sending=one.sending,
             span=writer.span,
         )
     )

@@ -10,6 +10,7 @@ from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping
 from orion.ir.nodes import Elements, Expr, Range, Stmt
 from orion.ir.replicas import Replica, ReplicaPart
+from orion.ir.sending import Sending
 from orion.source import SourceText, Span
 
 
@@ -161,9 +162,10 @@ class Buffered:
 
     `name` is an array of each worker's own, of the same shape; where the source has no name for it, `source` is what
     stands there. `helpers` are further parameters, and `snapshots` those of each worker's own that keep what helper
-    number `snapshot_of[k]` was when its element was first used. `apply` is the helper function that gives the new value
-    of an element, None for the sum; `results` says how many of (array, *helpers) it gives new values of. `max_delay` is
-    how many iterations updates may be late. `span` is the first place that updates it, or reads the array.
+    number `snapshot_of[k]` was when its element was first used. `apply` is the helper function that gives the new
+    value of an element, None for the sum; `results` says how many of (array, *helpers) it gives new values of.
+    `max_delay` is how many iterations updates may be late, and `sending` how they go to other nodes. `span` is the
+    first place that updates it, or reads the array.
     """
 
     name: str
@@ -176,6 +178,7 @@ class Buffered:
     results: int
     max_delay: int
     deterministic: bool
+    sending: Sending
     span: Span
 
     @property

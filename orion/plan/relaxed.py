@@ -69,8 +69,13 @@ class Relaxed:
 
     @property
     def has_delays(self) -> bool:
-        """Whether any update may be late at all."""
+        """Whether any update may be late at all, among workers that share memory."""
         return any(one.is_collected for one in self.arrays)
+
+    @property
+    def has_clocks(self) -> bool:
+        """Whether workers say how far they are: those of other nodes do not see at once what is added at once."""
+        return any(one.how is not How.READ for one in self.arrays)
 
 
 NOT_RELAXED = Relaxed((), 0, 0, False)
@@ -128,3 +133,14 @@ def _updates(
                 yield from _updates((*inner, *orelse), name, nest, runs, times, sizes)
             case While(_, inner):
                 yield from _updates(inner, name, nest, runs, times, sizes)
+
+
+def why_apart(buffered: Sequence[Buffered], relaxed: Relaxed, rests: bool) -> str:
+    """Why updates cannot go from node to node; "" where they can. `rests`: tiles wait for each other."""
+    if relaxed.deterministic:
+        return "are applied in a fixed order by workers that share memory"
+    if rests:
+        return "are counted from tile to tile, which wait for each other in memory that workers share"
+    if any(one.apply is not None for one in buffered):
+        return "are no sums: workers apply them to memory that they share"
+    return ""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
 from orion.ir.function import Buffered
-from orion.kernel.calling import CLOCK_STRIDE, LAST, PAST_ALL, ROUND, WORKER, Argument
+from orion.kernel.calling import CLOCK_STRIDE, LAST, PAST_ALL, ROUND, UNBOUND, WORKER, Argument
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints
 
@@ -44,6 +44,8 @@ class OwnArrays:
             self._idle = [k * CLOCK_STRIDE for k in idle]
             self._last = int(orders[worker][-1]) if worker < len(orders) and len(orders[worker]) else -1
         self._worker = worker
+        self.is_unbound = not loop.plan.relaxed.has_delays
+        """Updates are seen by all at once: on one node."""
 
     def among(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a run with these arrays among them."""
@@ -62,6 +64,7 @@ class OwnArrays:
         self._clocks[self._idle] = PAST_ALL  # whoever comes first says so
         self._notes[:] = 0
         self._notes[WORKER], self._notes[ROUND], self._notes[LAST] = self._worker, -1, self._last
+        self._notes[UNBOUND] = self.is_unbound
         return tuple(found)
 
     def _zeroed(self, at: int, argument: Argument, like: NDArray[Any]) -> NDArray[Any]:

@@ -75,6 +75,7 @@ class Worker:
             one.begin(part.round & 1)
         if part.tiles.size:
             self.walk(part, arguments)
+        self.after_tiles(part)
         if number == self._last:
             raise FinishedError
         results = self._results(part, values) if part.outputs or part.copied else ()
@@ -107,6 +108,9 @@ class Worker:
         self._before = None
         if self.workers > 1:
             self.pending = [self.parts[loop] for loop in sorted(part.rounds.open)]
+
+    def after_tiles(self, part: LoopPart) -> None:
+        """Called when this worker has done its tiles of a round, if it has any."""
 
     # ------------------------------------------------------------ meeting the other workers
 

@@ -77,9 +77,9 @@ class Flushes:
     # ------------------------------------------------------------ in tiles
 
     def begin(self) -> Writer:
-        """Before the iterations of a tile. Where nothing is collected nobody waits, here and there."""
+        """Before the iterations of a tile."""
         relaxed, writer = self._facts.relaxed, Writer(depth=1)
-        if not relaxed.has_delays:
+        if not relaxed.has_clocks:
             return writer
         if relaxed.deterministic:
             writer.add(f"{self._left} = left_of({self._of('notes')}, {self.round}, {relaxed.every})")
@@ -94,7 +94,7 @@ class Flushes:
     def step(self, writer: Writer) -> None:
         """Before an iteration."""
         relaxed = self._facts.relaxed
-        if not relaxed.has_delays:
+        if not relaxed.has_clocks:
             return
         with writer.block(f"if {self._left} == 0:"):
             if relaxed.deterministic:
@@ -112,7 +112,7 @@ class Flushes:
         """After the iterations of a tile. In a fixed order updates are applied after the same iterations whatever tiles
         there are, and after the last one."""
         writer = Writer(depth=1)
-        if not self._facts.relaxed.has_delays:
+        if not self._facts.relaxed.has_clocks:
             return writer
         if self._facts.relaxed.deterministic:
             writer.add(f"{self._of('notes')}[{LEFT}] = {self._left}")
@@ -138,8 +138,9 @@ class Flushes:
         return f"has_done_all({self._of('clocks')}, {self._of('notes')}, {round})"
 
     def _apply(self, writer: Writer, iterations: str) -> None:
-        with writer.block(f"if not {self._flush}({', '.join(self._passed())}, control):"):
-            writer.add(self._leave)
+        if self._facts.relaxed.has_delays:
+            with writer.block(f"if not {self._flush}({', '.join(self._passed())}, control):"):
+                writer.add(self._leave)
         writer.add(f"has_applied({self._of('clocks')}, {self._of('notes')}, {iterations})")
 
     def _apply_in_turn(self, writer: Writer) -> None:

@@ -37,6 +37,7 @@ from orion.kernel.calling import (
     PAST_ALL,
     ROUND,
     ROUND_BITS,
+    UNBOUND,
     WAITS,
     WORKER,
 )
@@ -73,6 +74,8 @@ def begin_tile(
     clocks: Any, notes: Any, round: int, every: int, max_delay: int, rests: bool, control: Any
 ) -> bool:  # pragma: no cover - compiled
     """Before the iterations of a tile; False where the loop is to be left."""
+    if notes[UNBOUND]:
+        return not is_left(control)
     base, own = (round << ROUND_BITS) + 1, notes[WORKER]
     if notes[ROUND] != round:
         notes[ROUND], notes[COUNT] = round, 0
@@ -95,6 +98,8 @@ def may_begin(
     clocks: Any, notes: Any, every: int, max_delay: int, rests: bool, control: Any
 ) -> bool:  # pragma: no cover - compiled
     """Wait until the next iterations may begin; False where the loop is to be left instead."""
+    if notes[UNBOUND]:
+        return not is_left(control)
     base, own = (notes[ROUND] << ROUND_BITS) + 1, notes[WORKER]
     needed, least, spins = base + notes[COUNT] + every - max_delay, PAST_ALL, 0
     for other in range(len(clocks) // CLOCK_STRIDE):
@@ -122,6 +127,8 @@ def may_begin(
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def has_applied(clocks: Any, notes: Any, iterations: int) -> None:  # pragma: no cover - compiled
     """Tell the others that the updates of so many more iterations have been applied."""
+    if notes[UNBOUND]:
+        return
     notes[COUNT] += iterations
     notes[FLUSHES] += 1
     store_release(clocks, notes[WORKER] * CLOCK_STRIDE, (notes[ROUND] << ROUND_BITS) + 1 + notes[COUNT])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import pickle
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,6 +27,7 @@ from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
+from orion.runtime.ray.carrier import Carrier, Line
 from orion.runtime.ray.cluster import answer_of, own_address
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.greeting import Address, connected
@@ -93,6 +94,8 @@ class WorkerActor:
         self._inbox = Inbox()
         self._connections: Receiver | None = None
         self._links: dict[int, Link | None] = {}
+        self._late_links: dict[int, Link | None] = {}
+        self._carrier: Carrier | None = None
         self._pipes = (-1, -1)
         self._recorder: Recorder | None = None
 
@@ -236,6 +239,9 @@ class WorkerActor:
             program.memory.abort()
             return Outcome(error=failure_in(program.prepared, program.memory) or _sendable(error))
         finally:
+            if self._carrier is not None:
+                self._carrier.stop()
+                self._carrier = None
             for part in program.parts:
                 part.end()
 
@@ -261,15 +267,18 @@ class WorkerActor:
         assert program.exchange is not None
         assert program.holdings is not None
         arrays = self._dense(program, order)
-        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet))
+        carrier = self._carrier = self._make_carrier(program, order, arrays, others)
+        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, carrier))
         self._wake_receiver()
         receivers = {node: self._receiver(nodes, node) for node in others}
-        self._connect_to(receivers.values())
-        ways = {node: self._way(worker, sorted(arrays), program.memory) for node, worker in receivers.items()}
+        self._connect_to(receivers.values(), self._links)
+        ways = {
+            node: self._way(worker, sorted(arrays), program.memory, self._links) for node, worker in receivers.items()
+        }
         post = Posts(order.run, self._number, ways, self._recorder)
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
-            program.exchange, program.holdings, others, arrays,
+            program.exchange, program.holdings, others, arrays, carrier, nodes.index(here) == self._number,
         )  # fmt: skip
         return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post))
 
@@ -283,16 +292,38 @@ class WorkerActor:
         there = [worker for worker, place in enumerate(nodes) if place == node]
         return there[self._number % len(there)]
 
-    def _connect_to(self, workers: Iterable[int]) -> None:
+    def _make_carrier(
+        self, program: ActorProgram, order: RunOrder, arrays: dict[str, NDArray[Any]], others: tuple[str, ...]
+    ) -> Carrier:
+        """What brings late updates to other nodes, to the carriers there, by connections of its own; on the first
+        worker of a node, where there are such."""
+        nodes = self._nodes[: program.prepared.workers]
+        here = [worker for worker, node in enumerate(nodes) if node == self._nodes[self._number]]
+        firsts = {}
+        if here[0] == self._number and any(goes_apart(program, part) for part in program.parts):
+            firsts = {node: nodes.index(node) for node in others}
+        self._connect_to(firsts.values(), self._late_links)
+        lines = {
+            node: Line(
+                self._way(worker, sorted(arrays), program.memory, self._late_links), unsent_of(self._late_links[worker])
+            )
+            for node, worker in firsts.items()
+        }
+        sender = program.prepared.workers + self._number
+        return Carrier(
+            order.run, sender, here, program.memory, arrays, lines, lambda error: self._inbox.fail(order.run, error)
+        )
+
+    def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""
-        new = [worker for worker in workers if worker not in self._links]
+        new = [worker for worker in workers if worker not in links]
         if new:
             with ThreadPoolExecutor(len(new)) as pool:
-                self._links.update(zip(new, pool.map(self._link, new), strict=True))
+                links.update(zip(new, pool.map(self._link, new), strict=True))
 
-    def _way(self, worker: int, arrays: list[str], memory: RunMemory) -> Way:
+    def _way(self, worker: int, arrays: list[str], memory: RunMemory, links: dict[int, Link | None]) -> Way:
         """How deliveries get to a worker on another node: through a connection, as calls of Ray where there is none."""
-        link = self._links[worker]
+        link = links[worker]
         if link is None:
             return delivery_method(self._actors[worker]).remote  # type: ignore[no-any-return]
         return lambda delivery: link.send(delivery, arrays, lambda: bool((memory.control[:, 0] != GO).any()))
@@ -351,6 +382,7 @@ class WorkerActor:
             for part, loop in zip(parts, exchange.loops, strict=True):
                 offsets, waits, lags = map(read_only, loop.waits)
                 part.waits = (offsets, waits, lags)
+                part.own.is_unbound &= is_alone or loop.is_at_home
         # what other nodes wait for is sent between walks
         rounds = compiled_rounds(prepared.program, prepared.loops) if is_alone else ()
         return ActorProgram(
@@ -401,6 +433,17 @@ class WorkerActor:
 def delivery_method(actor: Any) -> Any:
     """The method of another actor that takes deliveries, while it runs a program."""
     return actor.deliver.options(concurrency_group=DELIVER)
+
+
+def goes_apart(program: ActorProgram, part: LoopPart) -> bool:
+    """Whether updates of a loop that may be late go from node to node."""
+    exchange = program.exchange
+    return part.loop.plan.relaxed.has_clocks and exchange is not None and not exchange.loops[part.number].is_at_home
+
+
+def unsent_of(link: Link | None) -> Callable[[], int]:
+    """What says how many bytes of a connection the other end has not got; calls of Ray say nothing."""
+    return (lambda: 0) if link is None else link.unsent
 
 
 def _sendable(error: BaseException) -> BaseException:

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from orion.ir.function import in_users_words
 from orion.ir.types import Shapes
 from orion.plan.plan import LoopPlan
+from orion.plan.relaxed import How, why_apart
 from orion.runtime.parts import share_of
 from orion.runtime.ray.cells import Cells
 from orion.runtime.ray.last_writers import ApartError, LastWriters, Send, Usage
@@ -228,13 +229,10 @@ def _shared_out(
         raise ApartError(
             f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
         )
-    if loop.plan.nest.late:
-        arrays = " and ".join(f"`{one.array}`" for one in loop.plan.nest.late)
-        told = f"updates of {arrays} may be late, and workers apply them to memory that they share"
-        if loop.plan.nest.replicas:
-            told = f"copies of {arrays} are pulled together in memory that workers share"
-        raise ApartError(in_users_words(told, loop.plan.nest.function))
-    overlap = loop.plan.rounds_overlap
+    _refuse_late(loop)
+    late = {name for one in loop.plan.nest.buffered for name in one.names}
+    prints = [one for one in prints if one.array not in late]
+    overlap = loop.plan.rounds_overlap and not late
     used = {one.array: cells[one.array] for one in prints}
     walk = LastWriters(schedule, names, place, used)
     walk.go(prints, 1 + overlap)
@@ -246,11 +244,40 @@ def _shared_out(
         awaiting=_awaiting(waits, schedule),
         sends=walk.sends(),
         tiles={names[node]: np.flatnonzero(at == node) for node in sorted({*at.tolist()})},
-        usage={array: walk.usage(array, overlap) for array in used} | dict(_combined(loop, cells, place)),
+        usage={
+            **{array: walk.usage(array, overlap) for array in used},
+            **dict(_combined(loop, cells, place)),
+            **dict(_kept_alike(loop, cells, len(names))),
+        },
         why_at_home=None,
         rounds_overlap=overlap,
         accesses=None,
     )
+
+
+def _refuse_late(loop: Scheduled) -> None:
+    """ApartError where there are updates that may be late, and cannot go from node to node."""
+    plan = loop.plan
+    if not plan.nest.late:
+        return
+    arrays = " and ".join(f"`{one.array}`" for one in plan.nest.late)
+    why = why_apart(plan.nest.buffered, plan.relaxed, bool(loop.schedule.waits.size))
+    told = f"updates of {arrays} may be late, and {why}" if why else ""
+    if plan.nest.replicas:
+        told = f"copies of {arrays} are pulled together in memory that workers share"
+    if told:
+        raise ApartError(in_users_words(told, plan.nest.function))
+
+
+def _kept_alike(loop: Scheduled, cells: Mapping[str, Cells], nodes: int) -> Iterator[tuple[str, Usage]]:
+    """The usage of arrays with buffers, which all nodes have, and update (`orion.runtime.ray.carrier`). Sums are of
+    another order on each of them: what the home node has counts in the end."""
+    for one in loop.plan.relaxed.arrays:
+        own = cells[one.buffered.array]
+        first = own.none(nodes)
+        first[:] = True
+        writer = np.full(own.shape, -1 if one.how is How.READ else 0, np.int16)
+        yield one.buffered.array, _held_at_home(first, writer)
 
 
 def _awaiting(waits: Waits, schedule: Schedule) -> Set[int]:

@@ -17,7 +17,8 @@ from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
-from orion.runtime.ray.orders import BARRIER, CopiedParts, Delivery, Flag, Results
+from orion.runtime.ray.carrier import Carrier
+from orion.runtime.ray.orders import BARRIER, CLOCKS, CopiedParts, Delivery, Flag, LateRows, Results, clock_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,7 @@ class Landing:
     arrays: Mapping[str, NDArray[Any]]
     memory: RunMemory
     meet: Walk
+    carrier: Carrier
 
     def put(self, delivery: Delivery) -> None:
         """Copy the data, then set the flags."""
@@ -39,6 +41,8 @@ class Landing:
                 case CopiedParts():
                     copies = self.memory.copies[found.loop][found.copy][found.turn]
                     copies[found.blocks, found.first : found.first + found.values.shape[1]] = found.values
+                case LateRows():
+                    self.carrier.add(found.loop, found.array, found.rows, found.values)
         for flag in delivery.flags:
             self.set(flag)
 
@@ -48,7 +52,10 @@ class Landing:
         return self.memory.meeting.size // (2 * FLAG_STRIDE)
 
     def set(self, flag: Flag) -> None:
-        """Set a flag, once all is there that it tells of."""
+        """Set a flag or a clock, once all is there that it tells of."""
+        if flag.loop <= CLOCKS:
+            self.carrier.set_clock(clock_of(flag.loop), flag.tile, flag.round)
+            return
         done = self.memory.meeting if flag.loop == BARRIER else self.memory.done[flag.loop]
         set_flag(self.meet, done, flag.tile, flag.round, self.memory.control[flag.loop])
 

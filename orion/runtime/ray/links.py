@@ -19,10 +19,13 @@ import secrets
 import select
 import selectors
 import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from fcntl import ioctl
 from itertools import islice
+from termios import TIOCOUTQ
 from threading import Thread
 
 import numpy as np
@@ -38,7 +41,7 @@ from orion.runtime.ray.greeting import (
 )
 from orion.runtime.ray.inbox import EarlyError, Inbox
 from orion.runtime.ray.orders import Delivery, Flag
-from orion.runtime.ray.wire import HEADER_WORDS, Place, Scratch, as_bytes, packed, unpacked
+from orion.runtime.ray.wire import HEADER_WORDS, LatePlace, Place, Scratch, as_bytes, packed, unpacked
 from orion.runtime.worker import AbortedError
 
 LOOK_MILLISECONDS = 50
@@ -92,6 +95,15 @@ class Link:
             # The other end has read a part of the message, and reads the rest of it before the next one.
             self._unsent = deque(memoryview(bytes(view)) for view in self._unsent)
             raise
+
+    def unsent(self) -> int:
+        """How many bytes of what was sent the other end has not got, as far as the system says; 0 where it does not."""
+        found = bytearray(4)
+        try:
+            ioctl(self._socket, TIOCOUTQ, found)
+        except OSError:
+            return 0
+        return int.from_bytes(found, sys.byteorder)
 
     def close(self) -> None:
         """Close the connection; safe to call again."""
@@ -231,7 +243,7 @@ class _Incoming:
         """The run of the message whose contents are read."""
         self._left = 0
         """The bytes of it that have not been read."""
-        self._places: deque[Place] = deque()
+        self._places: deque[Place | LatePlace] = deque()
         """Where they go; nowhere where they are read away. What is read now goes to the first one."""
         self._flags: tuple[Flag, ...] = ()
         self._views = deque([memoryview(self._greeting)])

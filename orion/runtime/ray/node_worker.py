@@ -5,16 +5,18 @@ waits for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from time import sleep
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import GO
+from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk, share_of
 from orion.runtime.prepared import conflict
 from orion.runtime.ray.busy import Busy, now
+from orion.runtime.ray.carrier import Carrier
 from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.last_writers import Send, Usage
@@ -24,6 +26,9 @@ from orion.runtime.waits import Waits
 from orion.runtime.worker import AbortedError, Worker
 from orion.sets.names import isl_name
 
+LOOK_SECONDS = 0.0002
+"""How often a worker that has done its iterations looks whether the updates of other nodes are there."""
+
 Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | CopiedParts, ...]], None]
 """Sends flags, pieces of arrays and results to a node."""
 
@@ -31,7 +36,8 @@ Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | Copie
 class NodeWorker(Worker):
     """Worker `number`, whose node is not the only one of the run; `others` are those that take part in it.
 
-    `arrays` are the dense arrays of the run by name.
+    `arrays` are the dense arrays of the run by name. `carrier` is that of its node, of the first worker there, which
+    `carries`.
     """
 
     def __init__(
@@ -45,6 +51,8 @@ class NodeWorker(Worker):
         holdings: Holdings,
         others: tuple[str, ...],
         arrays: Mapping[str, NDArray[Any]],
+        carrier: Carrier,
+        carries: bool,
         post: Post,
     ) -> None:
         super().__init__(number, workers, parts, memory, meet)
@@ -59,6 +67,7 @@ class NodeWorker(Worker):
         """How long it was busy in each loop; where shares do not follow times, its tiles wait for others in that."""
         self._others = others
         self._arrays = arrays
+        self._carrier, self._carries = carrier, carries
         self._post = post
 
     def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
@@ -124,6 +133,36 @@ class NodeWorker(Worker):
         self._state = self._holdings.after(self._state, part.number, usage)
         if part not in self.pending:
             self.pending.append(part)
+        if self._goes_apart(part):
+            self._begin_late(part)
+
+    def _goes_apart(self, part: LoopPart) -> bool:
+        """Whether updates of a loop that may be late go from node to node."""
+        return part.loop.plan.relaxed.has_clocks and not self._exchange[part.number].is_at_home
+
+    def _begin_late(self, part: LoopPart) -> None:
+        """Meet when the carriers of all nodes are ready for a round."""
+        if self._carries:
+            self._carrier.begin(part)
+        pending = [*self.pending]
+        self._arrive((), ())
+        self.pending = pending
+        if self._carries:
+            self._carrier.go()
+
+    def after_tiles(self, part: LoopPart) -> None:
+        """Wait until the updates of all nodes are here."""
+        if not self._goes_apart(part):
+            return
+        done = (part.round + 1) << ROUND_BITS
+        clocks = self.memory.clocks[part.number][::CLOCK_STRIDE]
+        if self._carries:
+            self._carrier.wait()
+        while (clocks < done).any():
+            if part.control[0] != GO:
+                self.memory.abort()
+                raise AbortedError
+            sleep(LOOK_SECONDS)
 
     def meet(self, finished: LoopPart | None = None) -> None:
         """Wait for all workers on all nodes; the results of a loop that was just `finished` are then everywhere."""

@@ -67,9 +67,23 @@ class Outcome:
 # ---------------------------------------------------------------- between nodes
 
 
+CLOCKS = -2
+"""From here downwards stand for the clocks of loops where the number of a loop is asked for."""
+
+
+def clock_of(loop: int) -> int:
+    """What stands for the clocks of a loop, and back.
+
+    >>> clock_of(0), clock_of(clock_of(3))
+    (-2, 3)
+    """
+    return CLOCKS - loop
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Tile `tile` of a loop (or of the barrier) has finished `round`."""
+    """Tile `tile` of a loop (or of the barrier) has finished `round`; or of the clocks of a loop, that of worker `tile`
+    is `round`."""
 
     loop: int
     tile: int
@@ -111,6 +125,16 @@ class CopiedParts:
 
 
 @dataclass(frozen=True, slots=True)
+class LateRows:
+    """Of array number `array` with a buffer in a loop: what is to be added to some of its rows, (rows, width)."""
+
+    loop: int
+    array: int
+    rows: Ints
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """A message from a worker to another node: data first, then the flags that tell of it. `number` counts
     the messages from this sender to this node in run `run`, from 0.
@@ -121,7 +145,7 @@ class Delivery:
     number: int
     flags: tuple[Flag, ...]
     pieces: tuple[Piece, ...]
-    results: tuple[Results | CopiedParts, ...]
+    results: tuple[Results | CopiedParts | LateRows, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.runtime.ray.carrier import Carrier
 from orion.runtime.ray.inbox import Landing
-from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Results
+from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, LateRows, Results
 from orion.runtime.ray.regions import Region, Scattered, Section
 from orion.schedule.schedule import Ints
 
 HEADER_WORDS = 5
 """Run, sender, number, words of the table of contents, bytes of the contents."""
 
-RESULTS, COPIED_PARTS = 0, 1
+RESULTS, COPIED_PARTS, LATE_ROWS = 0, 1, 2
 
 SCATTERED = -1
 """In place of the number of integers that say how a region leans."""
@@ -71,10 +72,35 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LatePlace:
+    """Where updates of rows go: they are added to array number `array` of a loop."""
+
+    carrier: Carrier
+    loop: int
+    array: int
+    rows: Ints
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes to be read."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    def memory(self, scratch: Scratch) -> NDArray[Any]:
+        """Where they are read."""
+        return scratch.array(self.shape, self.dtype)
+
+    def fill(self, read: NDArray[Any]) -> None:
+        """Add them."""
+        self.carrier.add(self.loop, self.array, self.rows, read)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Contents:
     """What a delivery brings, and where it goes."""
 
-    places: tuple[Place, ...]
+    places: tuple[Place | LatePlace, ...]
     flags: tuple[Flag, ...]
 
     @property
@@ -129,12 +155,14 @@ def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memory
     return views
 
 
-def _words(found: Results | CopiedParts) -> Sequence[Sequence[int] | NDArray[Any]]:
+def _words(found: Results | CopiedParts | LateRows) -> Sequence[Sequence[int] | NDArray[Any]]:
     match found:
         case Results(loop, output, turn, tiles, _):
             return [(RESULTS, loop, output, turn, len(tiles)), tiles]
         case CopiedParts(loop, copy, turn, blocks, first, values):
             return [(COPIED_PARTS, loop, copy, turn, len(blocks)), blocks, (first, values.shape[1])]
+        case LateRows(loop, array, rows, values):
+            return [(LATE_ROWS, loop, array, values.shape[1], len(rows)), rows]
 
 
 class _Words:
@@ -160,7 +188,7 @@ def unpacked(table: Ints, landing: Landing) -> Contents:
     flags, pieces, results = words.take(3)
     found = tuple(Flag(*words.take(3)) for _ in range(flags))
     names = sorted(landing.arrays)
-    places = [_piece(words, landing, names) for _ in range(pieces)]
+    places: list[Place | LatePlace] = [_piece(words, landing, names) for _ in range(pieces)]
     places += [_results(words, landing) for _ in range(results)]
     return Contents(tuple(places), found)
 
@@ -180,11 +208,14 @@ def _piece(words: _Words, landing: Landing, names: Sequence[str]) -> Place:
     return Place(part, ..., part.shape)
 
 
-def _results(words: _Words, landing: Landing) -> Place:
+def _results(words: _Words, landing: Landing) -> Place | LatePlace:
     kind, loop, number, turn, count = words.take(5)
     chosen = words.array(count)
     if kind == RESULTS:
         return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
+    if kind == LATE_ROWS:
+        one = landing.carrier.like(loop, number)
+        return LatePlace(landing.carrier, loop, number, chosen, (count, one.width), one.now.dtype)
     first, length = words.take(2)
     part = landing.memory.copies[loop][number][turn][:, first : first + length]
     return Place(part, chosen, (count, *part.shape[1:]))
