@@ -17,7 +17,7 @@ from orion.prepare import Preparation
 from orion.prepared_call import Prepared
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord, Noted
+from orion.runtime.profile.records import CallRecord, Noted, SentUpdates
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
 
@@ -133,8 +133,7 @@ class LastRun:
 
     @property
     def late(self) -> tuple[LateUpdates, ...]:
-        """How late updates of arrays with buffers were, by loops and workers; none of loops without such, and of those
-        whose workers are on another node than this process."""
+        """How late updates of arrays with buffers were, by loops and workers; none of loops without such."""
         prepared, types = self.ran.prepared, dict(self.plan.function.types)
         found = []
         for loop, notes in zip(prepared.program.loops, self.ran.noted.updates, strict=False):
@@ -144,6 +143,11 @@ class LastRun:
                 if own[FLUSHES] and loop.plan.relaxed:
                     found.append(_late_updates(loop.plan, worker, own, max(sizes)))
         return tuple(found)
+
+    @property
+    def sent(self) -> tuple[SentUpdates, ...]:
+        """What nodes have sent each other of updates that may be late, by nodes; none of calls on one node."""
+        return self.ran.noted.sent
 
     @property
     def pulls(self) -> tuple[Pulls, ...]:

@@ -14,6 +14,7 @@ from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import is_matrix
 from orion.arrays.dense import DenseArray
 from orion.arrays.replica import Replicated
+from orion.arrays.sending import AT_THE_BOUND
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
 from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
@@ -23,7 +24,6 @@ from orion.frontend.matrices import Matrix
 from orion.frontend.parse import maps_of, matrix_names
 from orion.frontend.replicas import ReplicaOf
 from orion.ir.function import Rekeyed
-from orion.ir.sending import AT_THE_BOUND
 from orion.prepare import Preparation, is_late
 from orion.prepared_call import Options
 from orion.runtime.rekeyings import Rekeyings

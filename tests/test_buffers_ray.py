@@ -1,5 +1,4 @@
-"""Updates that may be late on Ray: the actors of one node share the array and the clocks; on several nodes those of one
-run the loop."""
+"""Updates that may be late on Ray: the actors of one node share the array and the clocks."""
 
 import os
 import signal
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 
 import orion
-from tests.ray_nodes import session_on
-from tests.test_buffers import cells, count, loss, parallel_slr, samples, slr, topics
+from tests.test_buffers import count, loss, parallel_slr, samples, slr
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
@@ -75,23 +73,3 @@ def test_a_worker_that_dies_takes_no_update_with_it(made, actors):
     timer.cancel()
     assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
     np.testing.assert_array_equal(np.asarray(totals), 2 * np.bincount(group))
-
-
-def test_several_nodes_use_one():
-    with session_on((1, 1)):
-        group, totals = np.random.default_rng(0).integers(0, 7, 9000), orion.zeros(7)
-        late = orion.buffer(totals, max_delay=100)
-        for _ in range(2):
-            count(group, late)
-            totals.view[0] += 1  # by the driver, between the calls
-        np.testing.assert_array_equal(totals.to_numpy(), 2 * np.bincount(group) + [2, *[0] * 6])
-        estimate = str(count.plan(group, late).estimate(nodes=2))
-        assert "updates of `late.array` may be late" in " ".join(estimate.split())
-        w, row, data = np.zeros((2000, 5)), np.arange(2000) % 77, np.ones(2000)
-        cells(data, row, w, orion.buffer(w, max_delay=20))
-        assert w.sum() == 2000 * 17
-        rng = np.random.default_rng(5)
-        tokens = orion.sparse((rng.integers(0, 60, 4000), rng.integers(0, 80, 4000)), np.ones(4000, np.int64), (60, 80))
-        words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
-        topics(tokens, words, documents, sums, orion.buffer(sums, max_delay=40), seen)
-        assert sums.sum() == words.sum() // 2 == documents.sum() == 4000

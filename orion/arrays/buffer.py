@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.arrays.sending import AT_THE_BOUND, Sending
 from orion.errors import ArgumentError, describe
-from orion.ir.sending import AT_THE_BOUND, Sending
 from orion.tracebacks import ends_in_users_line
 
 MAX_DELAY = 1000

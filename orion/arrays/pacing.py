@@ -7,9 +7,9 @@ from numbers import Real
 
 import numpy as np
 
+from orion.arrays.sending import BATCH, ORDERS, Sending
 from orion.arrays.sizes import size_in_bytes
 from orion.errors import ArgumentError, describe
-from orion.ir.sending import BATCH, ORDERS, Sending
 from orion.tracebacks import ends_in_users_line
 
 MEASURED = "measured"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
+from orion.arrays.sending import Sending
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import is_number
 from orion.frontend.replicas import ReplicaOf, write_replica
@@ -26,7 +27,6 @@ from orion.ir.function import Buffered, BufferPart
 from orion.ir.refuse import unsupported
 from orion.ir.renaming import fresh
 from orion.ir.replicas import Replica, ReplicaPart
-from orion.ir.sending import Sending
 from orion.source import SourceText, Span
 
 

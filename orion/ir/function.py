@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from orion.arrays.sending import Sending
 from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping
 from orion.ir.nodes import Elements, Expr, Range, Stmt
 from orion.ir.replicas import Replica, ReplicaPart
-from orion.ir.sending import Sending
 from orion.source import SourceText, Span
 
 

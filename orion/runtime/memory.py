@@ -69,6 +69,10 @@ class RunMemory:
         """The notes of all workers, by loops, as they are now."""
         return tuple(one.copy() for one in self.notes)
 
+    def own_notes(self, worker: int) -> tuple[Ints, ...]:
+        """Those of one worker, none of loops without any."""
+        return tuple(one[worker : worker + 1].copy() for one in self.notes)
+
     def have_met(self, workers: int) -> bool:
         """Whether all workers of the run have come to their first barrier."""
         return bool((self.meeting[: FLAG_STRIDE * workers : FLAG_STRIDE] > 0).all())

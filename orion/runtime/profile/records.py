@@ -17,11 +17,30 @@ BARRIER = -1
 @dataclass(slots=True)
 class Noted:
     """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
-    seconds after its begin on, and `updates`, the notes of the workers of each loop about buffers, (workers,
-    NOTES_SIZE), as far as this process has them."""
+    seconds after its begin on, `updates`, the notes of the workers of each loop about buffers, (workers, NOTES_SIZE),
+    and `sent`, what each node has sent of such updates, where there are several."""
 
     counts: list[tuple[float, int]] = field(default_factory=list)
     updates: tuple[Ints, ...] = ()
+    sent: tuple[SentUpdates, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SentUpdates:
+    """What a node has sent to the others of updates that may be late, in a call on several nodes: `messages`, with
+    `rows` of arrays in them, of `bytes` in all; `flushes`: how often all that had changed was sent, as the bound asks
+    for it; `early`: how many of the rows were sent before that, as the link had time; `looking`: for how many seconds
+    it looked for what had changed."""
+
+    messages: int
+    rows: int
+    early: int
+    bytes: int
+    flushes: int
+    looking: float
+
+
+NONE_SENT = SentUpdates(0, 0, 0, 0, 0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

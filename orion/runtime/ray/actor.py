@@ -232,7 +232,10 @@ class WorkerActor:
                 return Outcome(returned)
             held = {} if self._number else worker.held
             busy = tuple([one.nanoseconds for one in worker.busy])
-            return Outcome(returned, sent_bytes=worker.sent_bytes, busy=busy, held=held)
+            notes = program.memory.own_notes(self._number)
+            carried = worker.carrier.sent
+            sent = worker.sent_bytes + carried.bytes
+            return Outcome(returned, sent_bytes=sent, busy=busy, held=held, notes=notes, carried=carried)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.ir.sending import Sending
+from orion.arrays.sending import Sending
 from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
 from orion.plan.relaxed import How, Relaxed, RelaxedArray
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
+from orion.runtime.profile.records import NONE_SENT
 from orion.runtime.ray.choice import Choice
 from orion.runtime.ray.orders import Delivery, Flag, LateRows, clock_of
 from orion.schedule.schedule import Ints
@@ -71,19 +72,6 @@ class Carried:
         return max(1, self.sending.batch // self.row_bytes)
 
 
-@dataclass
-class Sent:
-    """What a carrier has sent in a run: messages, rows and their bytes, to all nodes; how often all that the bound asks
-    for; and how many rows of these were sent before that, as the link had time."""
-
-    messages: int = 0
-    rows: int = 0
-    early_rows: int = 0
-    bytes: int = 0
-    flushes: int = 0
-    look_ns: int = 0
-
-
 class Carrier:
     """The carrier of worker `number`, the first one of its node, whose workers are `here`. It numbers its deliveries
     for itself, as a sender that is none of the `workers`."""
@@ -111,7 +99,8 @@ class Carrier:
         """The clocks that the others have been told."""
         self._free_at = 0.0
         """When the bandwidth that the user has given has room again."""
-        self.sent = Sent()
+        self.sent = NONE_SENT
+        """What it has sent in this run, to all nodes."""
 
     # ------------------------------------------------------------ a round of a loop
 
@@ -124,7 +113,7 @@ class Carrier:
                 number: self._of(number, one) for number, one in enumerate(relaxed.arrays) if one.how is not How.READ
             }
         self._done = (part.round + 1) << ROUND_BITS
-        self._told[:] = (part.round << ROUND_BITS) + 1
+        self._told[:] = part.round << ROUND_BITS  # not even that they have begun
         self._step = max(1, relaxed.max_delay // 2)
 
     def go(self) -> None:
@@ -217,7 +206,7 @@ class Carrier:
             for worker, clock in zip(self._here.tolist(), clocks.tolist(), strict=True)
         )
         self._send(flags, ())
-        self.sent.flushes += 1
+        self._note(flushes=1)
 
     def _send_some(self) -> bool:
         """Send the rows that come first, if the link has time for any. Whether it had, and there were any."""
@@ -237,7 +226,7 @@ class Carrier:
                 if one.sending.bandwidth:
                     size = len(part) * one.row_bytes * len(self._lines)
                     self._free_at = max(self._free_at, time.monotonic()) + size / one.sending.bandwidth
-                self.sent.early_rows += len(part)
+                self._note(early=len(part) * len(self._lines))
                 has_sent = True
             one.choice.note_look(looked, time.perf_counter_ns() - begun, SHARE_OF_LOOKS)
         return has_sent
@@ -265,7 +254,7 @@ class Carrier:
         begun = time.perf_counter_ns()
         with self._lock:
             weigh(one.now, one.base, one.width, one.choice.least, one.choice.weights)
-        self.sent.look_ns += time.perf_counter_ns() - begun
+        self._note(looking=(time.perf_counter_ns() - begun) / 1e9)
         return one.choice.changed()
 
     def _send_rows(self, one: Carried, rows: Ints) -> None:
@@ -276,15 +265,17 @@ class Carrier:
             take(one.now, one.base, one.width, rows, told)
         one.choice.told(rows)
         self._send((), (LateRows(self._loop, one.number, rows, told),))
-        self.sent.rows += len(rows) * len(self._lines)
-        self.sent.bytes += told.nbytes * len(self._lines)
+        self._note(rows=len(rows) * len(self._lines), bytes=told.nbytes * len(self._lines))
 
     def _send(self, flags: tuple[Flag, ...], late: tuple[LateRows, ...]) -> None:
         delivery = Delivery(self._run, self._sender, self._number, flags, (), late)
         self._number += 1
         for line in self._lines.values():
             line.send(delivery)
-        self.sent.messages += len(self._lines)
+        self._note(messages=len(self._lines))
+
+    def _note(self, **more: Any) -> None:
+        self.sent = replace(self.sent, **{name: getattr(self.sent, name) + count for name, count in more.items()})
 
     def _let_go(self, batch: int) -> None:
         """Wait until there is less than two messages on their way to each node."""

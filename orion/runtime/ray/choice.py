@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.ir.sending import Sending
+from orion.arrays.sending import Sending
 from orion.schedule.schedule import Ints
 
 MOST_BATCHES = 64

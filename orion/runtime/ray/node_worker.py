@@ -67,7 +67,7 @@ class NodeWorker(Worker):
         """How long it was busy in each loop; where shares do not follow times, its tiles wait for others in that."""
         self._others = others
         self._arrays = arrays
-        self._carrier, self._carries = carrier, carries
+        self.carrier, self._carries = carrier, carries
         self._post = post
 
     def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
@@ -143,12 +143,12 @@ class NodeWorker(Worker):
     def _begin_late(self, part: LoopPart) -> None:
         """Meet when the carriers of all nodes are ready for a round."""
         if self._carries:
-            self._carrier.begin(part)
+            self.carrier.begin(part)
         pending = [*self.pending]
         self._arrive((), ())
         self.pending = pending
         if self._carries:
-            self._carrier.go()
+            self.carrier.go()
 
     def after_tiles(self, part: LoopPart) -> None:
         """Wait until the updates of all nodes are here."""
@@ -157,7 +157,7 @@ class NodeWorker(Worker):
         done = (part.round + 1) << ROUND_BITS
         clocks = self.memory.clocks[part.number][::CLOCK_STRIDE]
         if self._carries:
-            self._carrier.wait()
+            self.carrier.wait()
         while (clocks < done).any():
             if part.control[0] != GO:
                 self.memory.abort()

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.records import WorkerRecord
+from orion.runtime.profile.records import NONE_SENT, SentUpdates, WorkerRecord
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.regions import Mask, Region, Section
 from orion.runtime.ray.reordered import Reordered, Rows
@@ -52,7 +52,8 @@ class Outcome:
     that it has sent to other nodes. `busy` has for each loop how many nanoseconds it computed, where there are several
     nodes. `held` are the cells of arrays that nodes have as they are at the end, bool
     (nodes, *cells), where worker 0 of several nodes says so. `measured` are the times that it took, and one moment on
-    its own clock and on that of all machines.
+    its own clock and on that of all machines. `notes` are its notes about buffers in each loop, where there are several
+    nodes, and `carried` is what it has sent of such updates as the carrier of its node.
     """
 
     returned: Any = None
@@ -62,6 +63,8 @@ class Outcome:
     busy: tuple[int, ...] = ()
     held: Mapping[str, Mask] = field(default_factory=dict)
     measured: tuple[WorkerRecord, tuple[int, int]] | None = None
+    notes: tuple[Ints, ...] = ()
+    carried: SentUpdates = NONE_SENT
 
 
 # ---------------------------------------------------------------- between nodes

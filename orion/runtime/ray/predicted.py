@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.ir.function import in_users_words
 from orion.ir.program import Repeat, RunLoop, Step
 from orion.ir.types import Shapes
 from orion.plan.plan import Tiled
@@ -57,6 +58,13 @@ class Prediction(ProgramWalk):
 
     def _loop(self, number: int, rounds: Mapping[str, int]) -> None:
         loop, values = self.scheduled[number], self._known(rounds)
+        if loop.plan.relaxed.has_clocks and not self.exchange.loops[number].is_at_home:
+            names = in_users_words(
+                " and ".join(f"`{one.array}`" for one in loop.plan.nest.buffered), loop.plan.nest.function
+            )
+            raise UnpredictableError(
+                f"how much is sent of updates of {names} depends on how fast workers and links are"
+            )
         accesses = self.exchange.loops[number].accesses
         for name in () if accesses is None else accesses.given:
             if name not in values:

@@ -20,7 +20,7 @@ from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
-from orion.runtime.profile.records import Noted
+from orion.runtime.profile.records import NONE_SENT, Noted
 from orion.runtime.ray.dealing import Dealings
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.looks import place_there
@@ -108,6 +108,10 @@ class Team:
         _raise_failure(prepared, outcomes, self.group.nodes)
         if noted is not None:
             noted.updates = program.memory.all_notes()
+            for worker, outcome in enumerate(outcomes):  # those of other nodes are not in this memory
+                for notes, own in zip(noted.updates, outcome.notes, strict=False):
+                    notes[worker : worker + 1] = own
+            noted.sent = tuple(outcome.carried for outcome in outcomes if outcome.carried != NONE_SENT)
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order)

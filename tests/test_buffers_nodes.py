@@ -1,0 +1,197 @@
+"""Updates that may be late, on several nodes: each has the array, and carriers bring the updates of one to others."""
+
+import os
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import orion
+from tests.ray_nodes import session_on
+from tests.test_buffers import cells, count, latest, look, loss, parallel_slr, samples, slr, topics
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+    pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning"),
+]
+
+ORDERS = ["magnitude", "round_robin", "random", "fifo"]
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """Two nodes, the driver's with two workers, the other with one."""
+    with session_on((2, 1)) as session:
+        yield session
+
+
+def pacings():
+    return {"bound": None, **{order: orion.pacing(order=order, batch="1KB") for order in ORDERS}}
+
+
+@orion.parallel_for
+def add_rows(data, row, late):
+    for i in range(data.shape[0]):
+        late[row[i], :] += data[i]
+
+
+@orion.parallel_for
+def add_planes(data, row, late):
+    for i in range(data.shape[0]):
+        late[row[i], 1, :] += data[i]
+        late[row[i], i % 2, 2] -= 1.0
+
+
+@orion.parallel_for
+def epochs(group, late, n):
+    for _ in range(n):
+        for i in range(group.shape[0]):
+            late[group[i]] += 1.0
+
+
+@pytest.mark.parametrize("send", pacings().values(), ids=pacings())
+@pytest.mark.parametrize("bins", [1, 7, 100, 50_000], ids=["one", "few", "some", "added at once"])
+def test_no_update_is_lost(bins, send, nodes):
+    group, totals = np.random.default_rng(bins).integers(0, bins, 9000), orion.zeros(bins)
+    late = orion.buffer(totals, max_delay=100, send=send)
+    for k in range(3):
+        count(group, late)
+        totals.view[0] += 1  # by the driver, between calls
+        np.testing.assert_array_equal(
+            totals.to_numpy(), (k + 1) * np.bincount(group, minlength=bins) + (np.arange(bins) == 0) * (k + 1)
+        )
+    told = count.last_run.late
+    assert [one.worker for one in told] == [0, 1, 2]  # of both nodes
+    assert all(0 <= one.latest <= 100 for one in told)
+    assert len(count.last_run.sent) == 2
+    for sent in count.last_run.sent:
+        assert sent.flushes >= 1
+        assert sent.rows >= 1
+        assert sent.bytes == sent.rows * min(64, bins) * 8
+        assert (sent.early == 0) or send is not None
+        assert sent.early <= sent.rows
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint32"])
+@pytest.mark.parametrize("shape", [(300, 9), (300, 70), (300, 128), (60_000, 3)])
+def test_rows_and_elements_of_any_dtype(shape, dtype, nodes):
+    rng = np.random.default_rng(1)
+    row, data, expected = rng.integers(0, shape[0], 5000), np.ones(5000, dtype), np.zeros(shape, dtype)
+    for function in (add_rows, cells):
+        given = (data, row, expected) if function is cells else (data, row)
+        function.serial(*given, orion.buffer(expected))
+    for made in (np.zeros, orion.zeros):
+        w = made(shape, dtype)
+        add_rows(data, row, orion.buffer(w, max_delay=40))
+        cells(data, row, w, orion.buffer(w, max_delay=40))
+        np.testing.assert_array_equal(np.asarray(w), expected)
+
+
+def test_arrays_of_three_dimensions(nodes):
+    rng = np.random.default_rng(2)
+    row, data = rng.integers(0, 40, 3000), np.ones(3000)
+    w, expected = orion.zeros((40, 2, 5)), np.zeros((40, 2, 5))
+    add_planes(data, row, orion.buffer(w, max_delay=60, send=orion.pacing(batch=100)))
+    add_planes.serial(data, row, orion.buffer(expected))
+    np.testing.assert_array_equal(w.to_numpy(), expected)
+
+
+def test_rounds_of_a_call(nodes):
+    group, totals = np.random.default_rng(0).integers(0, 9, 2000), np.zeros(9)
+    epochs(group, orion.buffer(totals, max_delay=50), 5)
+    np.testing.assert_array_equal(totals, 5 * np.bincount(group))
+
+
+@pytest.mark.parametrize("send", [None, orion.pacing(batch=8)], ids=["bound", "magnitude"])
+@pytest.mark.parametrize("max_delay", [1, 2, 7, 100])
+def test_no_update_is_later_than_was_said(max_delay, send, nodes):
+    """Readers look, and Orion says the same."""
+    assert latest(3, max_delay, n=600, send=send) <= max_delay
+    assert {one.latest for one in look.last_run.late} <= {*range(max_delay + 1)}
+
+
+def test_a_model_learns_as_it_does_one_by_one(nodes):
+    data = samples(3000, 50)
+    serial, w = np.zeros(50), np.zeros(50)
+    slr(*data, serial, orion.buffer(serial), 0.1)
+    parallel_slr(*data, w, orion.buffer(w, max_delay=40, send=orion.pacing()), 0.1)
+    assert loss(*data, w) < 1.1 * loss(*data, serial)
+
+
+def test_updates_that_are_no_numbers_leave_all_as_it_was(nodes):
+    data = samples(300, 20)
+    for place in (100, len(data[2]) - 1):  # on one node, and on the other
+        w, values = orion.ones(20), data[2].copy()
+        values[place] = np.nan
+        with pytest.raises(orion.UpdateError, match="is not a number"):
+            parallel_slr(*data[:2], values, *data[3:], w, orion.buffer(w, max_delay=10), 0.1)
+        np.testing.assert_array_equal(w.to_numpy(), 1.0)
+        parallel_slr(*data, w, orion.buffer(w, max_delay=10), 0.1)
+        assert np.isfinite(w.to_numpy()).all()
+
+
+def test_infinite_values_stay_so(nodes):
+    group, totals = np.arange(900) % 5, np.array([np.inf, -np.inf, 0.0, 1.0, 2.0])
+    count(group, orion.buffer(totals, max_delay=10))
+    np.testing.assert_array_equal(totals, [np.inf, -np.inf, 180.0, 181.0, 182.0])
+
+
+def test_what_needs_shared_memory_uses_one_node_and_says_so(nodes):
+    rng = np.random.default_rng(5)
+    tokens = orion.sparse((rng.integers(0, 60, 4000), rng.integers(0, 80, 4000)), np.ones(4000, np.int64), (60, 80))
+    words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
+    given = tokens, words, documents, sums, orion.buffer(sums, max_delay=40), seen
+    topics(*given)
+    assert sums.sum() == words.sum() // 2 == documents.sum() == 4000
+    assert topics.last_run.sent == ()
+    assert "wait for each other in memory that workers share" in told(topics, given)
+    group, totals = rng.integers(0, 7, 900), np.zeros(7)
+    for more, why in [
+        ({"apply": greatest}, "are no sums"),
+        ({"deterministic": True}, "are applied in a fixed order"),
+    ]:
+        given = group, orion.buffer(totals, max_delay=20, **more)
+        count(*given)
+        assert count.last_run.sent == ()
+        assert why in told(count, given)
+
+
+def greatest(value, update):
+    return max(value, update)
+
+
+def told(function, given):
+    return " ".join(str(function.plan(*given).estimate(nodes=2)).split())
+
+
+def test_an_estimate_says_that_it_does_not_know_what_is_sent(nodes):
+    given = np.arange(900) % 7, orion.buffer(np.zeros(7), max_delay=20)
+    assert "depends on how fast workers and links are" in told(count, given)
+
+
+@orion.parallel_for
+def slowly(group, work, late):
+    for i in range(group.shape[0]):
+        t = 1.0
+        for _ in range(work):
+            t = t * 1.0000001
+        late[group[i]] += 1.0 + t - t
+
+
+@pytest.mark.parametrize("victim", [1, 2], ids=["beside a carrier", "a carrier"])
+def test_a_worker_that_dies_takes_no_update_with_it(victim, nodes):
+    group, totals = np.arange(4000) % 13, orion.zeros(13)
+    late = orion.buffer(totals, max_delay=50, send=orion.pacing(batch="1KB"))
+    slowly(group, 10, late)
+    process = nodes._backend._team.group.processes[victim]
+    timer = threading.Timer(0.3, os.kill, [process, signal.SIGKILL])
+    timer.start()
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        slowly(group, 400_000, late)
+    timer.cancel()
+    assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
+    np.testing.assert_array_equal(totals.to_numpy(), 2 * np.bincount(group))
