@@ -18,6 +18,10 @@ FLUSHES = 4
 """How often a worker applies its updates within the iterations that they may be late: with one of them it could not be
 ahead of others at all."""
 
+PACED = 64
+"""How often at least a worker applies its updates in a round of a loop where other nodes are sent what has changed, as
+the link has time: what it has not applied cannot be sent."""
+
 SPARSE = 4
 """Applying updates looks at all elements, unless these are so many times as many as updates: to keep a list of those
 costs more than to look at some zeros. To add each at once costs more, too, where workers add to the same elements all
@@ -87,6 +91,8 @@ def relaxed_at(nest: LoopNest, iterations: int | None, sizes: Sizes) -> Relaxed:
         return NOT_RELAXED
     max_delay = min(one.max_delay for one in nest.buffered)
     often = max(1, max_delay // FLUSHES)
+    if iterations is not None and any(one.sending.order for one in nest.buffered):
+        often = max(1, min(often, iterations // (PACED * sizes.workers)))
     arrays = tuple(_relaxed_array(one, nest, iterations, often, sizes) for one in nest.buffered)
     return Relaxed(arrays, often, max_delay, any(one.deterministic for one in nest.buffered))
 

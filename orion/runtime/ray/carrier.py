@@ -87,7 +87,7 @@ class Carrier:
         fail: Callable[[BaseException], object],
     ) -> None:
         self._run, self._sender = run, sender
-        self._here = np.array(here, np.int64)
+        self._here, self._is_home = np.array(here, np.int64), 0 in here
         self._memory, self._arrays, self._lines, self._fail = memory, arrays, lines, fail
         self._lock = Lock()
         self._carried: dict[int, Carried] = {}
@@ -195,8 +195,10 @@ class Carrier:
         return self._over.is_set() or bool((self._memory.control[:, 0] != GO).any())
 
     def _send_all(self, clocks: Ints) -> None:
-        """Send all that has changed, and then the clocks that were read before that."""
-        for one in self._carried.values():
+        """Send all that has changed, and then the clocks that were read before that. At the end of a round the home
+        node sends no changes: whoever needs the arrays after it is sent them as the home node has them, by all."""
+        is_last = bool((clocks >= self._done).all()) and self._is_home
+        for one in () if is_last else self._carried.values():
             rows = self._changed(one)
             for start in range(0, len(rows), one.rows_of_batch):
                 self._send_rows(one, rows[start : start + one.rows_of_batch])
