@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers delays larger transports hosts interrupts planning exchange ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers delays larger transports hosts paced interrupts planning exchange ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -85,6 +85,9 @@ $(TRANSPORTS): $(STAMP)
 
 hosts: $(STAMP)  ## programs on hosts with links of 1 Gbit/s, 100 and 20 Mbit/s: network namespaces, wants root
 	$(BIN)/python -m benchmarks.hosts $(ARGS)
+
+paced: $(STAMP)  ## loss against time and bytes on hosts whose links are too slow, by what is sent first: wants root
+	$(BIN)/python -m benchmarks.paced $(ARGS)
 
 interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looking for it costs kernels
 	$(BIN)/python -m benchmarks.interrupts $(ARGS)

@@ -31,7 +31,7 @@ the end of a pass."""
 
 ORDERS = ("magnitude", "round_robin", "random", "fifo")
 POLICIES = ("often", "bound", *ORDERS)
-EPOCHS = {"factorization": (1, 2, 3, 4, 6, 8), "topics": (4, 8, 12, 16, 24, 32)}
+EPOCHS = {"factorization": (2, 4, 6), "topics": (6, 12, 18)}
 
 
 def shape(names: Sequence[str], megabits: float) -> None:

@@ -29,14 +29,14 @@ def factorize(start, items, ratings, W, H, late, step, epochs):
 
 
 @orion.parallel_for
-def sample(start, words, topics, of_document, of_word, totals, late_words, late_totals, alpha, beta, seed, epochs):
-    """Collapsed Gibbs sampling of a topic model. Documents are each on one host; counts of words and topics are late.
-    Those that are late may be negative for a while, and are taken for 0 then."""
+def sample(words, topics, of_document, of_word, totals, late_words, late_totals, alpha, beta, seed, epochs):
+    """Collapsed Gibbs sampling of a topic model. Documents, rows of `words` and of `topics`, are each on one host;
+    counts of words and topics are late. They may be negative for a while, and are taken for 0 then."""
     K, V = of_document.shape[1], of_word.shape[0]
     for e in range(epochs):
         for d in range(of_document.shape[0]):
-            for p in range(start[d], start[d + 1]):
-                v, old = words[p], topics[p]
+            for p in range(words.shape[1]):
+                v, old = words[d, p], topics[d, p]
                 of_document[d, old] -= 1
                 late_words[v, old] -= 1
                 late_totals[old] -= 1
@@ -45,7 +45,7 @@ def sample(start, words, topics, of_document, of_word, totals, late_words, late_
                     whole += (
                         (of_document[d, k] + alpha) * (max(of_word[v, k], 0) + beta) / (max(totals[k], 0) + V * beta)
                     )
-                left = whole * orion.random(seed, e, p)
+                left = whole * orion.random(seed, e, d, p)
                 new = 0
                 for k in range(K):
                     left -= (
@@ -53,7 +53,7 @@ def sample(start, words, topics, of_document, of_word, totals, late_words, late_
                     )
                     if left > 0 and new < K - 1:
                         new += 1
-                topics[p] = new
+                topics[d, p] = new
                 of_document[d, new] += 1
                 late_words[v, new] += 1
                 late_totals[new] += 1
@@ -128,7 +128,6 @@ class Topics:
         true = 20
         of_words = rng.dirichlet(np.full(self.words, 0.05), true).cumsum(axis=1)
         of_documents = rng.dirichlet(np.full(true, 0.2), self.documents)
-        self.start = np.arange(self.documents + 1) * self.each
         self.owner = np.repeat(np.arange(self.documents), self.each)
         kinds = np.array([rng.choice(true, self.each, p=p) for p in of_documents]).ravel()
         below = rng.random(len(kinds))
@@ -140,26 +139,26 @@ class Topics:
         self.alpha, self.beta = 0.1, 0.01
         self.of_document = orion.zeros((self.documents, self.topics), np.int32)
         self.of_word, self.totals = orion.zeros((self.words, self.topics), np.int32), orion.zeros(self.topics, np.int32)
-        self.iterations, self.late = self.documents, 4 * self.topics * (self.words + 1)
+        self.iterations, self.late = len(tokens), 4 * self.topics * (self.words + 1)
         self.about = (
             f"{len(tokens):,} tokens of {self.documents:,} documents, {self.words:,} words, {self.topics} topics"
         )
 
     def run(self, max_delay: int, send: Sending | None, epochs: int) -> None:
-        self.assigned = self.first.copy()
+        self.assigned = self.first.reshape(self.documents, self.each).copy()
         counts = self.counted(self.assigned)
         self.of_document[:], self.of_word[:], self.totals[:] = counts
         late_words = orion.buffer(self.of_word, max_delay=max_delay, send=send)
         late_totals = orion.buffer(self.totals, max_delay=max_delay, send=send)
-        counted = self.of_document, self.of_word, self.totals, late_words, late_totals
-        sample(self.start, self.tokens, self.assigned, *counted, self.alpha, self.beta, 11, epochs)
+        shape, counted = self.assigned.shape, (self.of_document, self.of_word, self.totals, late_words, late_totals)
+        sample(self.tokens.reshape(shape), self.assigned, *counted, self.alpha, self.beta, 11, epochs)
 
     def counted(self, topics: NDArray[np.int32]) -> tuple[NDArray[np.int32], ...]:
         """The counts of topics of documents, of words, and of all."""
         of_document = np.zeros((self.documents, self.topics), np.int32)
         of_word = np.zeros((self.words, self.topics), np.int32)
-        np.add.at(of_document, (self.owner, topics), 1)
-        np.add.at(of_word, (self.tokens, topics), 1)
+        np.add.at(of_document, (self.owner, topics.ravel()), 1)
+        np.add.at(of_word, (self.tokens, topics.ravel()), 1)
         return of_document, of_word, of_word.sum(axis=0, dtype=np.int32)
 
     def loss(self) -> float:
@@ -176,5 +175,5 @@ class Topics:
 
 PROGRAMS = {
     "factorization": lambda scale: Factorization(int(20_000 * scale), 1_000, 500),
-    "topics": lambda scale: Topics(int(10_000 * scale), 500, 1_000),
+    "topics": lambda scale: Topics(int(6_000 * scale), 500, 1_000),
 }

@@ -18,9 +18,10 @@ FLUSHES = 4
 """How often a worker applies its updates within the iterations that they may be late: with one of them it could not be
 ahead of others at all."""
 
-PACED = 64
-"""How often at least a worker applies its updates in a round of a loop where other nodes are sent what has changed, as
-the link has time: what it has not applied cannot be sent."""
+PACED = 8
+"""Where other nodes are sent what has changed as the link has time, a worker applies its updates when it has made so
+many times as many as there are elements: what it has not applied cannot be sent, and looking at all elements takes a
+few hundredths of the time of so many updates then."""
 
 SPARSE = 4
 """Applying updates looks at all elements, unless these are so many times as many as updates: to keep a list of those
@@ -90,16 +91,30 @@ def relaxed_at(nest: LoopNest, iterations: int | None, sizes: Sizes) -> Relaxed:
     if not nest.buffered:
         return NOT_RELAXED
     max_delay = min(one.max_delay for one in nest.buffered)
+    found = {
+        one.name: [*_updates(nest.body, one.name, nest, float(iterations or 1), 1.0, sizes)] for one in nest.buffered
+    }
     often = max(1, max_delay // FLUSHES)
-    if iterations is not None and any(one.sending.order for one in nest.buffered):
-        often = max(1, min(often, iterations // (PACED * sizes.workers)))
-    arrays = tuple(_relaxed_array(one, nest, iterations, often, sizes) for one in nest.buffered)
+    if any(one.sending.order for one in nest.buffered):
+        often = min(often, max(_paced(one, nest, found[one.name], sizes) for one in nest.buffered))
+    arrays = tuple(_relaxed_array(one, nest, found[one.name], often, sizes) for one in nest.buffered)
     return Relaxed(arrays, often, max_delay, any(one.deterministic for one in nest.buffered))
 
 
-def _relaxed_array(one: Buffered, nest: LoopNest, iterations: int | None, often: int, sizes: Sizes) -> RelaxedArray:
+def _paced(one: Buffered, nest: LoopNest, found: Sequence[tuple[Subscript, float]], sizes: Sizes) -> int:
+    """The iterations after which a worker has made so many updates of an array that applying them takes little of its
+    time. What can be applied at once need not wait for any."""
     shape = sizes.shapes.get(one.array)
-    found = [*_updates(nest.body, one.name, nest, float(iterations or 1), 1.0, sizes)]
+    leading = min((_leading(target) for target, _ in found), default=0)
+    if shape is None or not leading or _may_be_at_once(one, nest, len(shape)):
+        return 1
+    return int(PACED * prod(shape[:leading]) / max(1e-9, sum(times for _, times in found))) + 1
+
+
+def _relaxed_array(
+    one: Buffered, nest: LoopNest, found: Sequence[tuple[Subscript, float]], often: int, sizes: Sizes
+) -> RelaxedArray:
+    shape = sizes.shapes.get(one.array)
     if not found:
         return RelaxedArray(one, How.READ, 0)
     leading = min(_leading(target) for target, _ in found)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from orion.kernel.calling import CLOCK_STRIDE
 from orion.kernel.support.buffers import add_at, lock, unlock
-from orion.kernel.support.intrinsics import load_acquire, store_release
+from orion.kernel.support.intrinsics import load_acquire, store_release, walk_function
 
 RUN = 64
 """So many neighbouring elements of the last axis have a lock together, where updates are sums of single elements
@@ -23,20 +21,20 @@ AT_ONCE, RUNS = 0, -1
 """In place of the elements that have a lock together: none have, or runs of `RUN`."""
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@walk_function
 def read_clocks(clocks: Any, workers: Any, found: Any) -> None:  # pragma: no cover - compiled
     """The clocks of some workers. What they tell of has been applied to what is read after this."""
     for k in range(len(workers)):
         found[k] = load_acquire(clocks, workers[k] * CLOCK_STRIDE)
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@walk_function
 def set_clock(clocks: Any, worker: int, value: int) -> None:  # pragma: no cover - compiled
     """Set the clock of a worker of another node, whose updates are in the arrays of this one."""
     store_release(clocks, worker * CLOCK_STRIDE, value)
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@walk_function
 def weigh(now: Any, base: Any, width: int, least: float, weights: Any) -> int:  # pragma: no cover - compiled
     """The importance of what is to be told of each row, Σ |δ| / max(|v|, least), 0 for none (Wei et al., SoCC 2015).
     Returns how many rows have any."""
@@ -54,7 +52,7 @@ def weigh(now: Any, base: Any, width: int, least: float, weights: Any) -> int:  
     return changed
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@walk_function
 def take(now: Any, base: Any, width: int, rows: Any, told: Any) -> None:  # pragma: no cover - compiled
     """What is to be told of some rows, into `told` (rows, width); the others know it from now on."""
     for k in range(len(rows)):
@@ -69,7 +67,7 @@ def take(now: Any, base: Any, width: int, rows: Any, told: Any) -> None:  # prag
             base[at] = value
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@walk_function
 def add(
     now: Any, base: Any, width: int, rows: Any, told: Any, together: int, locks: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled

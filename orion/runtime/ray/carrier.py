@@ -112,9 +112,18 @@ class Carrier:
             self._carried = {
                 number: self._of(number, one) for number, one in enumerate(relaxed.arrays) if one.how is not How.READ
             }
+        self._get_ready()
         self._done = (part.round + 1) << ROUND_BITS
         self._told[:] = part.round << ROUND_BITS  # not even that they have begun
         self._step = max(1, relaxed.max_delay // 2)
+
+    def _get_ready(self) -> None:
+        """Compile what is needed while the loop runs, or take it from the disk."""
+        for one in self._carried.values():
+            self._changed(one)
+            none = np.zeros(0, np.int64), np.zeros((0, one.width), one.now.dtype)
+            self._take(one, *none)
+            self.add(self._loop, one.number, *none)
 
     def go(self) -> None:
         """Send, from now on: all nodes are ready."""
@@ -260,14 +269,17 @@ class Carrier:
         return one.choice.changed()
 
     def _send_rows(self, one: Carried, rows: Ints) -> None:
-        from orion.kernel.support.carried import take
-
         told = np.empty((len(rows), one.width), one.now.dtype)
-        with self._lock:
-            take(one.now, one.base, one.width, rows, told)
+        self._take(one, rows, told)
         one.choice.told(rows)
         self._send((), (LateRows(self._loop, one.number, rows, told),))
         self._note(rows=len(rows) * len(self._lines), bytes=told.nbytes * len(self._lines))
+
+    def _take(self, one: Carried, rows: Ints, told: NDArray[Any]) -> None:
+        from orion.kernel.support.carried import take
+
+        with self._lock:
+            take(one.now, one.base, one.width, rows, told)
 
     def _send(self, flags: tuple[Flag, ...], late: tuple[LateRows, ...]) -> None:
         delivery = Delivery(self._run, self._sender, self._number, flags, (), late)
