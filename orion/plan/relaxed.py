@@ -96,18 +96,18 @@ def relaxed_at(nest: LoopNest, iterations: int | None, sizes: Sizes) -> Relaxed:
     }
     often = max(1, max_delay // FLUSHES)
     if any(one.sending.order for one in nest.buffered):
-        often = min(often, max(_paced(one, nest, found[one.name], sizes) for one in nest.buffered))
+        often = min(often, *(_paced(one, found[one.name], often, sizes) for one in nest.buffered))
     arrays = tuple(_relaxed_array(one, nest, found[one.name], often, sizes) for one in nest.buffered)
     return Relaxed(arrays, often, max_delay, any(one.deterministic for one in nest.buffered))
 
 
-def _paced(one: Buffered, nest: LoopNest, found: Sequence[tuple[Subscript, float]], sizes: Sizes) -> int:
+def _paced(one: Buffered, found: Sequence[tuple[Subscript, float]], often: int, sizes: Sizes) -> int:
     """The iterations after which a worker has made so many updates of an array that applying them takes little of its
-    time. What can be applied at once need not wait for any."""
+    time, `often` where that is not known. Larger ones have lists then, or are updated at once."""
     shape = sizes.shapes.get(one.array)
     leading = min((_leading(target) for target, _ in found), default=0)
-    if shape is None or not leading or _may_be_at_once(one, nest, len(shape)):
-        return 1
+    if shape is None or not leading:
+        return often
     return int(PACED * prod(shape[:leading]) / max(1e-9, sum(times for _, times in found))) + 1
 
 
