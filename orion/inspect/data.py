@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from orion.arrays.exchange import Exchange
@@ -91,7 +92,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       `copies`: how many of them are added to and combined);
       `names` of the source that are other arrays in this loop (`name`, `array`);
     - `relaxed`, for a loop with arrays whose updates may be late (else None): its `arrays` (`array`, `buffer`,
-      `helpers`, `how`: "dense", "listed" or "at once", `line`), `max_delay`, `every`:
+      `helpers`, `how`: "dense", "listed" or "at once", `line`, and `send`: the `order`, `batch` and `bandwidth`, in
+      bytes per second, of what goes to other nodes beside what `max_delay` asks for), `max_delay`, `every`:
       the iterations after which a worker applies its updates, and `deterministic`;
     - `replicas` (`name` of the copy of a worker, `array`, `mode`: that of `orion.elastic`, or "local_sgd",
       `sync_every`, and `alpha`, the `bound` up to which that is stable, and `momentum`, or `outer`: its step and
@@ -202,7 +204,7 @@ def _relaxed(relaxed: Relaxed) -> dict[str, Any] | None:
     arrays = [
         {
             "array": one.buffered.array, "buffer": one.buffered.source, "helpers": list(one.buffered.helpers),
-            "how": str(one.how), "line": one.buffered.span.line,
+            "how": str(one.how), "line": one.buffered.span.line, "send": asdict(one.buffered.sending),
         }
         for one in relaxed.arrays
     ]  # fmt: skip

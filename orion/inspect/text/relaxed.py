@@ -4,10 +4,11 @@ replicas: when and how they are pulled together."""
 from __future__ import annotations
 
 from orion.arrays.policies import LocalSgd
+from orion.inspect.text.words import bytes_in_words
 from orion.ir.nodes import Subscript, Update, every
 from orion.ir.replicas import Replica
 from orion.plan.plan import LoopPlan
-from orion.plan.relaxed import How, RelaxedArray
+from orion.plan.relaxed import How, RelaxedArray, why_apart
 
 
 def relaxed_in_words(loop: LoopPlan) -> list[str]:
@@ -22,12 +23,41 @@ def relaxed_in_words(loop: LoopPlan) -> list[str]:
         )  # fmt: skip
         end = "at the end of the loop" if relaxed.deterministic else "at the end of each tile"
         found.append(f"{who} {often} and {end}; who would be further ahead of another waits for it")
+    if relaxed and loop.runs_on > 1:
+        found.append(_between_nodes(loop))
     found += [_replica(loop, one) for one in loop.nest.replicas]
     if loop.nest.replicas:
         policy = loop.nest.replicas[0].policy
         often = f"after {'every iteration' if policy.sync_every == 1 else f'{policy.sync_every:,} iterations of each'}"
         found.append(f"{PULLS[policy.name].format(often)} and at the end of the loop, on one node")
     return found
+
+
+FIRST = {
+    "magnitude": "those whose updates change their values most first",
+    "round_robin": "one row after the other",
+    "random": "in any order",
+    "fifo": "those that have waited longest first",
+}
+
+
+def _between_nodes(loop: LoopPlan) -> str:
+    """How updates go from node to node, or why not."""
+    relaxed = loop.relaxed
+    why = why_apart(loop.nest.buffered, relaxed, bool(loop.time) or loop.takes_tiles)
+    if why:
+        return f"on several nodes those of one run the loop: updates {why}"
+    half = relaxed.max_delay // 2
+    told = f"on several nodes updates go to the others after {half:,} iterations of a worker, and at the end"
+    if half < 2:
+        told = "on several nodes updates go to the others after each iteration of a worker"
+    for one in relaxed.arrays:
+        send = one.buffered.sending
+        if send.order and one.how is not How.READ:
+            most = f", at most {8e-6 * send.bandwidth:,g} Mbit/s" if send.bandwidth else ""
+            rows = f"rows of `{one.buffered.array}` in messages of {bytes_in_words(send.batch)}, {FIRST[send.order]}"
+            told += f"; before that, as the link has time{most}: {rows}"
+    return told
 
 
 PULLS = {

@@ -191,6 +191,10 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
     if isinstance(loop.form, Merged) or isinstance(loop.tiles, Inspected):
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
+    if placement.array in {one.buffered.array for one in loop.relaxed.arrays}:
+        return (
+            "in memory that the workers of a node share, on each node" if loop.runs_on > 1 else "whole, on the worker"
+        )
     count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
     if count is not None:
         return f"in one place; each of the {counted(count, 'block')} has a copy to add to"
