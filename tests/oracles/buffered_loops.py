@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from tests.loop_text import defined
 SIZES = (3, 17, 700)
 DTYPES = ("int64", "int32", "float64", "float32")
 DELAYS = (1, 2, 5, 50, 1000)
+ORDERS = ("magnitude", "round_robin", "random", "fifo")
 
 
 class BufferedLoop:
@@ -38,6 +40,9 @@ class BufferedLoop:
         self.rounds = chance.choice((1, 1, 1, 3))
         self.is_written = Counter[str]()
         self.text = self._function()
+        self.send = chance.choice(
+            (None, *(orion.pacing(order=order, batch=chance.choice((1, 300))) for order in ORDERS))
+        )
 
     # ------------------------------------------------------------ its text
 
@@ -106,6 +111,7 @@ class BufferedLoop:
         w, v = self.makes(self.size, dtype=self.dtype), self.makes((self.size, self.width), dtype=self.dtype)
         calls, dtype = self.makes(self.size, dtype=self.dtype), np.dtype(self.dtype)
         options = {"max_delay": self.max_delay if make_late else 0, "deterministic": self.is_deterministic}
+        options["send"] = self.send
         with_helper = (lambda value, update, calls: (value + update, calls + 1), self.max_delay, [calls])
         late = orion.buffer(w, *with_helper, deterministic=self.is_deterministic) if self.has_helper else (
             orion.buffer(w, **options)
@@ -113,20 +119,21 @@ class BufferedLoop:
         given = {
             "data": data, "keys": rng.integers(0, self.size, 2 * n + 1), "edges": edges,
             "given": rng.integers(1, 9, 2 * n + 1).astype(dtype), "w": w, "late": late, "v": v,
-            "rows_late": orion.buffer(v, max_delay=self.max_delay, deterministic=self.is_deterministic),
+            "rows_late": orion.buffer(v, max_delay=self.max_delay, deterministic=self.is_deterministic, send=self.send),
             "seen": np.zeros(n, dtype), "own": np.zeros(n, np.int64), "n": self.n, "m": self.m, "rounds": self.rounds,
         }  # fmt: skip
         return given, {"w": w, "v": v, "own": given["own"]}
 
-    def run(self, workers: int, tally: Counter[str]) -> None:
-        """Run it by Python and by Orion; AssertionError where these differ."""
+    def run(self, workers: int, tally: Counter[str], session: AbstractContextManager[Any] | None = None) -> None:
+        """Run it by Python and by Orion, in a session that is given or on threads; AssertionError where these
+        differ."""
         rows = np.random.default_rng(1).integers(1, 5, (4, self.width)).astype(self.dtype)
         function = defined(self.text, given_rows=rows)
         given, expected = self.arguments(make_late=False)
         function(**given)
         parallel = orion.parallel_for(ordered=False if self.kind == "elements" else None, **self.options)(function)
         given, found = self.arguments(make_late=True)
-        with orion.session("threads", workers, force_parallel=True):
+        with session or orion.session("threads", workers, force_parallel=True):
             plan = parallel.plan(**given)
             plan.check()
             parallel(**given)
@@ -140,5 +147,7 @@ class BufferedLoop:
         tally["relaxed"] += any(loop.strategy == "relaxed" for loop in plan.loops)
         tally.update({str(one.how) for loop in plan.loops for one in loop.relaxed.arrays})
         tally["late"] += any(one.latest for one in run.late)
+        tally["sent"] += bool(run.sent)
+        tally["early"] += any(one.early for one in run.sent)
         tally["in order"] += self.is_deterministic
         tally[self.kind] += 1
