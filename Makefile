@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers delays larger transports hosts paced interrupts planning exchange ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced interrupts planning exchange ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -68,6 +68,9 @@ bottlenecks: $(STAMP) ## bottlenecks planted on purpose, and whether a profile n
 
 peers: $(PEERS)  ## programs next to igraph, scikit-learn, LightGBM, xgboost, tomotopy (installs them)
 	$(BIN)/python -m benchmarks.peers.run $(ARGS)
+
+topics: $(PEERS) ## topic models by two samplers next to tomotopy (installs it; ARGS='--corpus docword.kos.txt.gz')
+	$(BIN)/python -m benchmarks.peers.lda $(ARGS)
 
 delays: $(STAMP) ## AdaRevision next to AdaGrad with gradients that are late, and how late updates of buffers are at most
 	$(BIN)/python -m benchmarks.delays $(ARGS)

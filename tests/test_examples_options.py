@@ -11,7 +11,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-PROGRAMS = ("gauss_seidel", "gbt", "graph", "kmeans", "lda", "pagerank", "sgd_mf", "sgd_mf_adarev", "slr",
+PROGRAMS = ("gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "pagerank", "sgd_mf", "sgd_mf_adarev", "slr",
             "tensor_cp", "triangular")  # fmt: skip
 WRONG = [
     ("gauss_seidel --side 7", "--side: '7' is not a whole number from 8 on"),
@@ -31,6 +31,8 @@ WRONG = [
     ("lda --topics 65537", "--topics: '65537' is not a whole number from 1 to 65536"),
     ("lda --seed 2147483648", "--seed: '2147483648' is not a whole number from 0 to 2147483647"),
     ("lda --picture a.jpg", "--picture: 'a.jpg' must be a file .svg or .png"),
+    ("lda_gibbs --max-delay 0", "--max-delay: '0' is not a whole number from 1 on"),
+    ("lda_gibbs --picture a.png", "--picture: 'a.png' must be a file .svg"),
     ("pagerank --skip -2", "--skip: '-2' is not a whole number from 0 on"),
     ("pagerank --links many", "--links: 'many' is not a whole number from 1 on"),
     ("pagerank --damping 1", "--damping: '1' is not a number between 0 and 1"),
@@ -73,8 +75,8 @@ def test_workers_and_seeds_are_refused_at_once(program, capsys):
 
 
 @pytest.mark.parametrize(
-    ("program", "ending"), [("gauss_seidel", "png"), ("gbt", "svg"), ("lda", "svg"), ("slr", "svg"),
-                            ("tensor_cp", "png"), ("triangular", "png")]
+    ("program", "ending"), [("gauss_seidel", "png"), ("gbt", "svg"), ("lda", "svg"), ("lda_gibbs", "svg"),
+                            ("slr", "svg"), ("tensor_cp", "png"), ("triangular", "png")]
 )  # fmt: skip
 def test_a_picture_needs_a_folder_that_is_there(program, ending, tmp_path, capsys):
     path = tmp_path / "nothing" / f"a.{ending}"

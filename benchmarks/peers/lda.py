@@ -1,13 +1,14 @@
-"""The time that topic models take to a held-out perplexity: `examples/lda.py` next to tomotopy.
+"""The time that topic models take to a held-out perplexity: `examples/lda.py` and `lda_gibbs.py` next to tomotopy.
 
     python -m benchmarks.peers.lda                                   # from the project's folder
     python -m benchmarks.peers.lda --peer ../peers/bin/python        # tomotopy is installed in another environment
 
-tomotopy's LDAModel (collapsed Gibbs sampling) trains for some sweeps; its time is that of `train`. Then Orion trains
-with the same seed until its held-out perplexity is as low; its time is that of all sweeps up to there. Both have the
-same tokens, priors and workers, and the same formula gives the perplexity, by the topics of all tokens. Reading,
-setting up, compiling and evaluating count for neither. Each training is a process of its own, the two take turns. The
-seconds of all cores together (CPU) say more than the others where the machine has other work.
+tomotopy's LDAModel (collapsed Gibbs sampling) trains for some sweeps; its time is that of `train`. Then each of Orion's
+samplers trains with the same seed until its held-out perplexity is as low; its time is that of all sweeps up to there.
+All have the same tokens, priors and workers, and the same formula gives the perplexity, by the topics of all tokens.
+Reading, setting up, compiling and evaluating count for none. Each training is a process of its own, they take turns.
+The seconds of all cores together (CPU) say more than the others where the machine has other work. M/s: million tokens
+a second, those of all sweeps over the seconds; a sweep of `lda.py` does less for the perplexity than one of the others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -84,28 +86,56 @@ def train_tomotopy(options: argparse.Namespace) -> dict[str, Any]:
     return {"seconds": took, "cpu": cpu, "perplexity": found, "sweeps": options.sweeps}
 
 
-def train_orion(options: argparse.Namespace) -> dict[str, Any]:
+def train_warp(options: argparse.Namespace) -> dict[str, Any]:
     from lda import Warp
 
-    import orion
+    corpus, held = load(options.data)
+
+    def topics_of(warp: Warp) -> tuple[Corpus, NDArray[Any]]:
+        return corpus.of(warp.by_word), warp.words.topics
+
+    def made(seed: int) -> Warp:
+        return Warp(corpus, options.topics, options.alpha, options.beta, options.proposals, seed)
+
+    return trained(made, topics_of, held, options)
+
+
+def train_gibbs(options: argparse.Namespace) -> dict[str, Any]:
+    from lda_gibbs import Gibbs
 
     corpus, held = load(options.data)
-    priors = options.topics, options.alpha, options.beta, options.proposals
+
+    def topics_of(model: Gibbs) -> tuple[Corpus, NDArray[Any]]:
+        words, docs = (np.asarray(keys, np.int64) for keys in model.tokens.coords[:2])
+        return Corpus(docs, words, corpus.documents, corpus.vocabulary, corpus.about), np.asarray(model.tokens.values)
+
+    def made(seed: int) -> Gibbs:
+        return Gibbs(corpus, options.topics, options.alpha, options.beta, options.max_delay, seed)
+
+    return trained(made, topics_of, held, options)
+
+
+def trained(made: Callable[[int], Any], topics_of: Callable[[Any], Any], held: Corpus, options: Any) -> dict[str, Any]:
+    """What sweeps up to a perplexity take. `topics_of` gives the tokens in some order, and their topics."""
+    import orion
+
     took, cpu, sweeps, found = 0.0, 0.0, 0, np.inf
     with orion.session("threads", options.workers):
         for _ in range(2):
-            Warp(corpus, *priors, options.seed + 1000).sweep()  # plans and compiles
-        warp = Warp(corpus, *priors, options.seed)
+            made(options.seed + 1000).sweep()  # plans and compiles
+        model = made(options.seed)
         while found > options.until and sweeps < options.most:
             begin, busy = perf_counter(), process_time()
-            warp.sweep()
+            model.sweep()
             took, cpu, sweeps = took + perf_counter() - begin, cpu + process_time() - busy, sweeps + 1
-            topics = np.empty(len(corpus), np.int64)
-            topics[warp.by_word] = warp.words.topics
+            corpus, topics = topics_of(model)
             found = perplexity(corpus, held, topics, options)
     if found > options.until:
         raise SystemExit(f"after {sweeps} sweeps the perplexity is {found:.1f}, not {options.until:.1f}")
     return {"seconds": took, "cpu": cpu, "perplexity": found, "sweeps": sweeps}
+
+
+CONTENDERS = {"tomotopy": train_tomotopy, "lda.py": train_warp, "lda_gibbs.py": train_gibbs}
 
 
 def told_by(python: str, contender: str, data: Path, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
@@ -127,24 +157,31 @@ def told_by(python: str, contender: str, data: Path, options: argparse.Namespace
 def compare(options: argparse.Namespace) -> None:
     corpus, held = hold_out(read_docword(options.corpus), 0)
     print(f"{corpus.about}: {len(corpus):,} tokens, {len(held):,} held out; {options.topics} topics")
-    print(f"{'':4}{'tomotopy':>34}{'Orion':>38}")
-    print("seed" + 2 * "        s   CPU s  sweeps  perplexity    " + " ratio")
-    theirs, ours = [], []
+    print("seed  contender            s   CPU s  sweeps  perplexity     M/s  / tomotopy's s")
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in CONTENDERS}
     with TemporaryDirectory() as folder:
         data = Path(folder) / "tokens.npz"
         save(data, corpus, held)
         for seed in range(options.seeds):
-            theirs.append(told_by(options.peer, "tomotopy", data, options, seed=seed))
-            until = theirs[-1]["perplexity"]
-            ours.append(told_by(sys.executable, "orion", data, options, seed=seed, until=until))
-            pair = theirs[-1], ours[-1]
-            shown = "    ".join(
-                f"{x['seconds']:9.2f}{x['cpu']:8.2f}{x['sweeps']:8d}{x['perplexity']:12.1f}" for x in pair
-            )
-            print(f"{seed:4d}{shown}     {pair[1]['seconds'] / pair[0]['seconds']:5.2f}", flush=True)
-    for what, name in (("seconds", "seconds"), ("cpu", "CPU seconds")):
-        left, right = (median(x[what] for x in each) for each in (theirs, ours))
-        print(f"medians of {name}: tomotopy {left:.2f}, Orion {right:.2f}, ratio {right / left:.2f}")
+            theirs = told_by(options.peer, "tomotopy", data, options, seed=seed)
+            for name, entries in found.items():
+                until = theirs["perplexity"]
+                one = (
+                    theirs
+                    if name == "tomotopy"
+                    else told_by(sys.executable, name, data, options, seed=seed, until=until)
+                )
+                one["rate"] = 1e-6 * len(corpus) * one["sweeps"] / one["seconds"]
+                entries.append(one)
+                print(
+                    f"{seed:4d}  {name:12}{one['seconds']:10.2f}{one['cpu']:8.2f}{one['sweeps']:8d}"
+                    f"{one['perplexity']:12.1f}{one['rate']:8.1f}{one['seconds'] / theirs['seconds']:16.2f}",
+                    flush=True,
+                )
+    for what, unit in (("seconds", "seconds"), ("cpu", "CPU seconds"), ("rate", "million tokens a second")):
+        middle = {name: median(one[what] for one in entries) for name, entries in found.items()}
+        told = ", ".join(f"{name} {value:.2f} ({value / middle['tomotopy']:.2f})" for name, value in middle.items())
+        print(f"medians of {unit}: {told}")
 
 
 def parse() -> argparse.Namespace:
@@ -157,13 +194,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--beta", type=float, default=0.01, help="tomotopy's eta (default: %(default)s)")
     parser.add_argument("--sweeps", type=int, default=100, help="of tomotopy (default: %(default)s)")
     parser.add_argument("--most", type=int, default=2000, help="sweeps of Orion (default: %(default)s)")
-    parser.add_argument("--proposals", type=int, default=1, help="of Orion (default: %(default)s)")
+    parser.add_argument("--proposals", type=int, default=1, help="of lda.py (default: %(default)s)")
+    parser.add_argument("--max-delay", type=int, default=10_000, help="of lda_gibbs.py (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument(
         "--scheme", choices=("DEFAULT", "COPY_MERGE", "PARTITION"), default="DEFAULT", help="tomotopy's"
     )
     hidden = argparse.SUPPRESS
-    parser.add_argument("--contender", choices=("tomotopy", "orion"), default=hidden, help=hidden)
+    parser.add_argument("--contender", choices=tuple(CONTENDERS), default=hidden, help=hidden)
     parser.add_argument("--data", type=Path, default=hidden, help=hidden)
     parser.add_argument("--seed", type=int, default=hidden, help=hidden)
     parser.add_argument("--until", type=float, default=hidden, help=hidden)
@@ -173,8 +211,7 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     options = parse()
     if hasattr(options, "contender"):
-        train = train_tomotopy if options.contender == "tomotopy" else train_orion
-        print(json.dumps(train(options)))
+        print(json.dumps(CONTENDERS[options.contender](options)))
     else:
         try:
             compare(options)
