@@ -11,9 +11,11 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-PROGRAMS = ("gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "pagerank", "sgd_mf", "sgd_mf_adarev", "slr",
+PROGRAMS = ("bpr", "gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "pagerank", "sgd_mf", "sgd_mf_adarev", "slr",
             "tensor_cp", "triangular")  # fmt: skip
 WRONG = [
+    ("bpr --likes 0", "--likes: '0' is not a whole number from 1 on"),
+    ("bpr --reg -1", "--reg: '-1' is not a finite number from 0 on"),
     ("gauss_seidel --side 7", "--side: '7' is not a whole number from 8 on"),
     ("gauss_seidel --strength nan", "--strength: 'nan' is not a finite number from 0 on"),
     ("gauss_seidel --contrast inf", "--contrast: 'inf' is not a finite number above 0"),
