@@ -271,6 +271,30 @@ def test_elements_of_rows_and_slices_are_updated(bins, made, workers):
 
 
 @orion.parallel_for
+def windows(text, late, reach):
+    for s in range(text.shape[0]):
+        for t in range(text.shape[1]):
+            here = text[s, t]
+            for near in range(max(t - reach, 0), min(t + reach + 1, text.shape[1])):
+                late[text[s, near]] += here
+
+
+def test_updates_in_a_window_are_counted_as_often_as_it_is_wide():
+    """A loop whose bounds are computed goes through the window for each place of the text; it is no row of a sparse
+    matrix, all of which together go through their array once."""
+    w, text = np.zeros(2000), np.random.default_rng(0).integers(0, 2000, (300, 30))
+    late = orion.buffer(w, max_delay=100)
+    for reach, how in ((6, "dense"), (1, "at once")):
+        assert windows.plan(text, late, reach).loops[0].relaxed.arrays[0].how == how
+    windows(text, late, 6)
+    expected = np.zeros(2000)
+    for t in range(30):
+        for near in range(max(t - 6, 0), min(t + 7, 30)):
+            np.add.at(expected, text[:, near], text[:, t])
+    np.testing.assert_array_equal(w, expected)
+
+
+@orion.parallel_for
 def topics(tokens, words, documents, totals, late, seen):
     """Words and documents exactly, by blocks that go from worker to worker; the totals late."""
     for (d, w), n in tokens:

@@ -32,6 +32,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC, LoopNest, OfNewOrder
 from orion.ir.types import Shapes
+from orion.sets.names import isl_name
 
 SHARED_GRID = 8
 LINE_BLOCKS = 32
@@ -101,7 +102,7 @@ def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mappin
 
     The loops in the body of a nest in another order are those that `iterations` counts.
     """
-    varying = {*nest.dims, *assigned_names(nest.body)}
+    varying, counters = {*nest.dims, *assigned_names(nest.body)}, counters_of(nest)
 
     def cost(nodes: Sequence[Node], trips: float) -> float:
         total = 0.0
@@ -109,7 +110,7 @@ def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mappin
             if isinstance(statement, For):
                 inside = 1.0
                 if statement.index != SYNTHETIC:
-                    inside = likely_trips(statement, varying, iterations * trips, shapes, values)
+                    inside = likely_trips(statement, varying, counters, iterations * trips, shapes, values)
                 total += cost(statement.body, trips * inside)
                 continue
             counts = [count for node, count in elements_in(statement, shapes) if isinstance(node, OPERATIONS)]
@@ -119,10 +120,23 @@ def predicted_ns(nest: LoopNest, iterations: int, shapes: Shapes, values: Mappin
     return iterations * (ITERATION_NS + cost(nest.body, 1.0))
 
 
-def likely_trips(loop: For, varying: Collection[str], runs: float, shapes: Shapes, values: Mapping[str, int]) -> float:
+def counters_of(nest: LoopNest) -> set[str]:
+    """The variables of the loops of a nest, and of those in its body."""
+    return {*nest.dims, *(one.space.var for one in every(For, *nest.body) if isinstance(one.space, Range))}
+
+
+def likely_trips(
+    loop: For,
+    varying: Collection[str],
+    counters: Collection[str],
+    runs: float,
+    shapes: Shapes,
+    values: Mapping[str, int],
+) -> float:
     """The trips of a loop that is run so many times. Where values do not tell, it is taken to go through the whole of
     the shortest array that its variable is a subscript of: in each run, or, where its bounds depend on names that vary
-    from run to run, in all runs together (the rows of a sparse matrix)."""
+    from run to run, in all runs together (the rows of a sparse matrix). Of such names `counters` are those of loops:
+    where bounds are computed from these, as of a triangle or a window, trips are those halfway along that array."""
     space = loop.space
     known = trips_of(space, values, -1)
     if known >= 0 or not isinstance(space, Range):
@@ -135,6 +149,10 @@ def likely_trips(loop: For, varying: Collection[str], runs: float, shapes: Shape
     ]
     if not lengths:
         return UNKNOWN_TRIPS
+    halfway = {isl_name(name): min(lengths) // 2 for name in counters}
+    computed = trips_of(space, {**halfway, **values}, -1)
+    if computed >= 0:
+        return max(1.0, computed)
     is_shared = not names_in(space.start, space.stop).isdisjoint(varying)
     return min(lengths) / max(1.0, runs) if is_shared else float(min(lengths))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 
-from orion.cost.grid import likely_trips
+from orion.cost.grid import counters_of, likely_trips
 from orion.cost.sizes import Sizes
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Buffered
@@ -142,13 +142,13 @@ def _updates(
     body: Sequence[Stmt], name: str, nest: LoopNest, runs: float, times: float, sizes: Sizes
 ) -> Iterator[tuple[Subscript, float]]:
     """The updates of a buffer, with how often an iteration makes each."""
-    varying = {*nest.dims, *assigned_names(nest.body)}
+    varying, counters = {*nest.dims, *assigned_names(nest.body)}, counters_of(nest)
     for statement in body:
         match statement:
             case Update(Subscript() as target) if target.base.name == name:
                 yield target, times
             case For(_, inner):
-                trips = likely_trips(statement, varying, runs, sizes.shapes, sizes.values)
+                trips = likely_trips(statement, varying, counters, runs, sizes.shapes, sizes.values)
                 yield from _updates(inner, name, nest, runs * trips, times * trips, sizes)
             case If(_, inner, orelse):
                 yield from _updates((*inner, *orelse), name, nest, runs, times, sizes)
