@@ -11,8 +11,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-PROGRAMS = ("bpr", "gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "pagerank", "sgd_mf", "sgd_mf_adarev", "slr",
-            "tensor_cp", "triangular")  # fmt: skip
+PROGRAMS = ("bpr", "gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "pagerank", "sgd_mf", "sgd_mf_adarev",
+            "slr", "tensor_cp", "triangular", "word2vec")  # fmt: skip
 WRONG = [
     ("bpr --likes 0", "--likes: '0' is not a whole number from 1 on"),
     ("bpr --reg -1", "--reg: '-1' is not a finite number from 0 on"),
@@ -49,6 +49,9 @@ WRONG = [
     ("tensor_cp --shape 2 2 2 --nonzeros 9", "--nonzeros 9 is more than the elements of --shape 2 × 2 × 2"),
     ("triangular --omega 2", "--omega: '2' is not a number between 0 and 2"),
     ("triangular --picture tri.svg", "--picture: 'tri.svg' must be a file .png"),
+    ("word2vec --window 0", "--window: '0' is not a whole number from 1 on"),
+    ("word2vec --step inf", "--step: 'inf' is not a finite number above 0"),
+    ("word2vec --members 10", "--members: '10' is not a whole number from 11 on"),
 ]
 
 
