@@ -355,6 +355,21 @@ def test_functions_of_python_integers_are_left_as_they_are():
         assert (found.at({}, {"n": n}) is function) == (not is_narrow)
 
 
+@pytest.mark.parametrize(
+    ("line", "matter"),
+    [("orion.random.integers(0, 9, n, i)", False), ("orion.random(3, n)", False), ("orion.random(n + 1)", True),
+     ("orion.random.integers(n, 200, 3)", True), ("orion.random(n) + n", True)],
+)  # fmt: skip
+def test_seeds_and_keys_of_random_numbers_decide_no_operation(line, matter):
+    """A call with another one is planned as the one before, also beside operations on narrow integers."""
+    text = f"def f(a, at, n):\n    for i in range(9):\n        k = at[i]\n        a[k + 1] = {line}\n"
+    arguments = {"a": np.zeros(300), "at": np.zeros(9, np.int8), "n": 3}
+    found = integers_at_call(from_text(text, orion=orion), argument_types(arguments)[0])
+    assert found.is_narrow
+    assert found.integers == (("n",) if matter else ())
+    assert (found.at({}, {"n": 3}) is found.at({}, {"n": 4})) == (not matter)
+
+
 # ---------------------------------------------------------------- random loops
 
 

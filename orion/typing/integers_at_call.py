@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from orion.errors import leaves_64_bits, of_user
 from orion.ir.function import Function
-from orion.ir.nodes import Const, walk
+from orion.ir.nodes import Call, Const, Node, Var, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.typing.expression_types import Typing
+from orion.typing.functions import Form, form_of
 from orion.typing.infer import infer_types, with_local_arrays
 from orion.typing.narrow import in_places, is_narrow, limits_of, with_python_integers
 from orion.typing.wide_integers import leaving_64_bits
@@ -68,7 +70,8 @@ def integers_at_call(function: Function, types: Types) -> IntegersAtCall | None:
     has_narrow = any(is_narrow(kind.dtype) for kind in typing.names.values())
     has_narrow = has_narrow and with_python_integers(function, typing, {}, {}) is not function
     nodes = [node for statement in function.body for node in walk(statement)]
-    scalars = (name for name, kind in typing.arguments.items() if isinstance(kind, ScalarType))
+    drawn = only_drawn_by(nodes)
+    scalars = (name for name, kind in typing.arguments.items() if isinstance(kind, ScalarType) and name not in drawn)
     integers = tuple(name for name in scalars if typing.name(name).is_integer)
     if not has_narrow:
         places = in_places(nodes)
@@ -78,6 +81,27 @@ def integers_at_call(function: Function, types: Types) -> IntegersAtCall | None:
     if safe >= 0 and not integers and not has_narrow:
         return None
     return IntegersAtCall(function, typing, integers, has_narrow, safe)
+
+
+def only_drawn_by(nodes: Sequence[Node]) -> set[str]:
+    """The names that are nothing but the seed or a key of random numbers: their values decide no operation, and are
+    others in each call most often.
+
+    >>> from orion.ir.nodes import Call, Var
+    >>> from orion.source import Span
+    >>> span = Span("f.py", 1, 0, 1, 1)
+    >>> low, seed, i = (Var(name, span) for name in ("low", "seed", "i"))
+    >>> call = Call("orion.random.integers", (low, i, seed, i), span)
+    >>> only_drawn_by([call, low, i, seed, i])
+    {'seed'}
+    """
+    drawn: Counter[str] = Counter()
+    for node in nodes:
+        if isinstance(node, Call) and form_of(node.function) is Form.KEYED:
+            limits = 2 if node.function == "orion.random.integers" else 0
+            drawn.update(one.name for one in node.arguments[limits:] if isinstance(one, Var))
+    used = Counter(node.name for node in nodes if isinstance(node, Var))
+    return {name for name, count in drawn.items() if count == used[name]}
 
 
 def _safe(function: Function, typing: Typing, integers: Iterable[str]) -> int:
