@@ -13,15 +13,17 @@ token changes two totals, always. Blocks of documents and of words go from worke
 exact. The totals have an `orion.buffer`: each worker collects its changes, and applies them so many tokens later at
 most. That is also where shares are computed anew: they are a helper of the buffer.
 
-The chance is cut into three parts, so that a token costs as much as its document and its word have topics, whatever
-the number of all: the topics of the document; those of the word, times alpha; and all, times alpha · beta, which is
-seldom drawn. The sum of the second part is kept for each word, and computed anew every `RENEWED` tokens of the word, as
-shares change meanwhile. Parts of this kind are those of Yao, Mimno, McCallum: *Efficient methods for topic model
-inference on streaming document collections*, KDD 2009; here the inner loop is over the topics of the document, which
-are fewer than those of a frequent word (as by Yu, Hsieh, Yun, Vishwanathan, Dhillon: *A scalable asynchronous
-distributed algorithm for topic modeling*, WWW 2015).
+The chance is cut into three parts, so that a token costs as much as its word has topics, whatever the number of all:
 
-`lda.py` has another sampler for the same model, which needs no topic lists and more sweeps.
+    of w in k · (of d in k + alpha) · share of k      the topics of the word
+    of d in k · beta · share of k                     the topics of the document
+    alpha · beta · share of k                         all topics, which is seldom drawn
+
+The sum of the second part is kept for each document, and computed anew every `RENEWED` tokens of it, as shares change
+meanwhile. (Yao, Mimno, McCallum: *Efficient methods for topic model inference on streaming document collections*, KDD
+2009.)
+
+`lda.py` has another sampler for the same model, which needs no lists of topics, and more sweeps.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from pictures import save_curves
 import orion
 
 RENEWED = 16
-"""After so many tokens of a word its sum and its random key are made anew."""
+"""After so many tokens of a document its sum and its random key are made anew."""
 
 # ------------------------------------------------------------------------------------------------ the loops
 
@@ -58,21 +60,21 @@ def scrambled(x: int) -> int:
     return ((x ^ (x >> 15)) * 0x735A2D97) & 0xFFFFFFFF
 
 
-def part_of_word(w, of_words, words_have, words_used, share):
-    """The sum of what topics of a word have of it, times their shares."""
+def sum_of_shares(d, of_docs, docs_have, docs_used, share):
+    """The sum of what topics have of a document, times their shares."""
     total = 0.0
-    for i in range(words_used[w]):
-        total += of_words[w, words_have[w, i]] * share[words_have[w, i]]
+    for j in range(docs_used[d]):
+        total += of_docs[d, docs_have[d, j]] * share[docs_have[d, j]]
     return total
 
 
-def elsewhere(u, rest, w, of_words, words_have, words_used, share):
+def elsewhere(u, rest, d, of_docs, docs_have, docs_used, share):
     """The topic for u in the second or third part of the chances, which begin at 0; `rest` is the length of the third
-    one, over alpha."""
+    one, over beta."""
     new = 0
-    for i in range(words_used[w]):
-        new = words_have[w, i]
-        u -= of_words[w, new] * share[new]
+    for j in range(docs_used[d]):
+        new = docs_have[d, j]
+        u -= of_docs[d, new] * share[new]
         if u < 0.0:
             break
     if u >= 0.0:
@@ -85,36 +87,20 @@ def elsewhere(u, rest, w, of_words, words_have, words_used, share):
     return new
 
 
-def settle(d, was, at, new, of_docs, docs_have, docs_used):
-    """Take a token of document d from the topic at `was` to the topic at `at`, a new one after the others perhaps."""
-    n = docs_used[d]
-    if at == n:
-        docs_have[d, n] = new
-        n += 1
-    of_docs[d, at] += 1
-    of_docs[d, was] -= 1
-    if of_docs[d, was] == 0:  # the last one takes its place
-        n -= 1
-        docs_have[d, was] = docs_have[d, n]
-        of_docs[d, was] = of_docs[d, n]
-        of_docs[d, n] = 0
-    docs_used[d] = n
-
-
-def relist(w, z, new, of_words, words_have, words_used):
-    """Word w has lost a token of topic z, and is about to get one of `new`, another one: its list of topics."""
-    n = words_used[w]
-    if of_words[w, z] == 0:
+def relist(r, z, new, counts, have, used):
+    """Row r has lost a token of topic z, and is about to get one of `new`, another one: its list of topics."""
+    n = used[r]
+    if counts[r, z] == 0:
         n -= 1
         place = n
         for i in range(n):
-            if words_have[w, i] == z:
+            if have[r, i] == z:
                 place = i
-        words_have[w, place] = words_have[w, n]
-    if of_words[w, new] == 0:
-        words_have[w, n] = new
+        have[r, place] = have[r, n]
+    if counts[r, new] == 0:
+        have[r, n] = new
         n += 1
-    words_used[w] = n
+    used[r] = n
 
 
 @orion.parallel_for
@@ -122,47 +108,42 @@ def sweep(
     tokens, of_docs, docs_have, docs_used, of_words, words_have, words_used, sums, seen, keys, below, share, totals,
     alpha, beta, smooth, seed,
 ):  # fmt: skip
-    """Draw the topic of each token. Document d has topics `docs_have[d, : docs_used[d]]`, the j-th of `of_docs[d, j]`
-    tokens; word w has topics `words_have[w, : words_used[w]]`, topic k of `of_words[w, k]` tokens. The first index of
-    `sums`, `seen`, `keys` and `below` is the word. `totals` is a buffer, `share` its helper; `smooth` is the third part
-    of the chances as it was before the sweep."""
+    """Draw the topic of each token. Document d has topics `docs_have[d, : docs_used[d]]`, topic k of `of_docs[d, k]`
+    tokens; word w likewise. `sums`, `seen` and `keys` are kept for documents, `below` for words. `totals` is a buffer,
+    `share` its helper; `smooth` is the third part of the chances as it was before the sweep."""
     for (w, d, m), z in tokens:
         of_words[w, z] -= 1
-        if seen[w] % RENEWED == 0:
-            sums[w] = alpha * part_of_word(w, of_words, words_have, words_used, share)
-            keys[w] = orion.random.integers(0, 2**32, seed, w, seen[w])
+        of_docs[d, z] -= 1
+        if seen[d] % RENEWED == 0:
+            sums[d] = beta * sum_of_shares(d, of_docs, docs_have, docs_used, share)
+            keys[d] = orion.random.integers(0, 2**32, seed, d, seen[d])
         else:
-            sums[w] -= alpha * share[z]
-        seen[w] += 1
-        n = docs_used[d]
+            sums[d] -= beta * share[z]
+        seen[d] += 1
+        n = words_used[w]
         own = 0.0
-        was = 0
-        for j in range(n):
-            k = docs_have[d, j]
-            same = k == z
-            was += j * same
-            own += (of_docs[d, j] - same) * (of_words[w, k] + beta) * share[k]
-            below[w, j] = own
-        drawn = scrambled((keys[w] + seen[w] * 0x9E3779B9) & 0xFFFFFFFF)
-        u = 2.0**-32 * drawn * (own + sums[w] + smooth)
-        at = 0
+        for i in range(n):
+            k = words_have[w, i]
+            own += of_words[w, k] * (of_docs[d, k] + alpha) * share[k]
+            below[w, i] = own
+        drawn = scrambled((keys[d] + seen[d] * 0x9E3779B9) & 0xFFFFFFFF)
+        u = 2.0**-32 * drawn * (own + sums[d] + smooth)
         if u < own:
             # To the end: where a loop is left by chance, processors guess wrong.
-            for j in range(n):
-                at += below[w, j] <= u
-            at = min(at, n - 1)
-            new = docs_have[d, at]
+            at = 0
+            for i in range(n):
+                at += below[w, i] <= u
+            new = words_have[w, min(at, n - 1)]
         else:
-            new = elsewhere((u - own) / alpha, smooth / alpha, w, of_words, words_have, words_used, share)
-            while at < n and docs_have[d, at] != new:
-                at += 1
-        settle(d, was, at, new, of_docs, docs_have, docs_used)
+            new = elsewhere((u - own) / beta, smooth / beta, d, of_docs, docs_have, docs_used, share)
         if new != z:
             relist(w, z, new, of_words, words_have, words_used)
+            relist(d, z, new, of_docs, docs_have, docs_used)
         of_words[w, new] += 1
+        of_docs[d, new] += 1
         totals[z] -= 1
         totals[new] += 1
-        sums[w] += alpha * share[new]
+        sums[d] += beta * share[new]
         tokens[w, d, m] = new
 
 
@@ -182,7 +163,7 @@ def log_gammas(counts, prior):
 
 def listed(counts: NDArray[Any], kind: type) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """The topics of each row of counts, before others; and how many each row has. There is room for one more than the
-    tokens of a row can have."""
+    tokens of the longest row can have."""
     room = min(counts.shape[1], int(counts.sum(axis=1).max()) + 1)
     have = np.argsort(counts == 0, axis=1, kind="stable")[:, :room].astype(kind)
     return have, np.count_nonzero(counts, axis=1).astype(np.int32)
@@ -199,9 +180,9 @@ class Gibbs:
         self.tokens = orion.sparse(keys_of(corpus), drawn)
         words, docs = (np.asarray(keys) for keys in self.tokens.coords[:2])
         self.count(words, docs, np.asarray(self.tokens.values), topics)
-        vocabulary, spread = corpus.vocabulary, corpus.vocabulary * beta
-        self.sums, self.seen, self.keys = np.zeros(vocabulary), *np.zeros((2, vocabulary), np.int64)
-        self.below = np.zeros((vocabulary, self.of_docs.shape[1]), np.float32)
+        documents, spread = corpus.documents, corpus.vocabulary * beta
+        self.sums, self.seen, self.keys = np.zeros(documents), *np.zeros((2, documents), np.int64)
+        self.below = np.zeros(self.words_have.shape, np.float32)
         self.share = 1.0 / (self.totals + spread)
 
         def apply(total, change, share):
@@ -218,8 +199,7 @@ class Gibbs:
         np.add.at(of_words, (words, drawn), 1)
         self.docs_have, self.docs_used = listed(of_docs, self.kind)
         self.words_have, self.words_used = listed(of_words, self.kind)
-        self.of_docs = np.take_along_axis(of_docs, self.docs_have.astype(np.int64), axis=1).astype(np.float32)
-        self.of_words = of_words.astype(np.float32)
+        self.of_docs, self.of_words = of_docs.astype(np.float32), of_words.astype(np.float32)
         self.totals = of_words.sum(axis=0).astype(np.float64)
         self.lengths = of_docs.sum(axis=1).astype(np.int64)
 
@@ -247,17 +227,9 @@ class Gibbs:
             found -= sum(math.lgamma(n + prior) - math.lgamma(prior) for n in lengths.tolist())
         return float(found) / len(self.corpus)
 
-    def dense_of_docs(self) -> NDArray[np.float32]:
-        """How often documents have each topic."""
-        found = np.zeros((len(self.lengths), len(self.totals)), np.float32)
-        used = np.arange(self.of_docs.shape[1]) < self.docs_used[:, None]
-        rows = np.nonzero(used)[0]
-        found[rows, self.docs_have[used]] = self.of_docs[used]
-        return found
-
     def perplexity(self, held: Corpus) -> float:
         """exp(-mean log ∑ θ φ) of other tokens of the documents."""
-        counts = self.dense_of_docs(), self.of_words
+        counts = self.of_docs, self.of_words
         sums = log_likelihood(held.docs, held.words, self.lengths, *counts, self.share, self.alpha, self.beta)
         return float(np.exp(-sums / len(held)))
 
