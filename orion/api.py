@@ -105,7 +105,9 @@ class ParallelFunction(Generic[P, R]):
                     noted = Noted()
                     returned = prepared.run(arguments, session, recording, noted)
                     self._ran = Ran(preparation, prepared, workers, force, recording, noted)
-                    return cast(R, taken(returned, given))
+                    returned = taken(returned, given)
+                    session.after_call()
+                    return cast(R, returned)
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
             if recording is not None:
                 recording.finish(error)
@@ -252,8 +254,9 @@ class ParallelFunction(Generic[P, R]):
         if found is not ran.prepared and not found.plan.is_like(ran.prepared.plan):
             hint = "give arguments of the shapes, dtypes and integers of the run, and its sparse arrays"
             raise PlanError(describe(f"{name}.replay(): the plan of the run is not one for these arguments", hint=hint))
-        returned = session.with_threads(ran.workers, lambda threads: found.run(arguments, threads))
-        return cast(R, taken(returned, given))
+        returned = taken(session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)), given)
+        session.after_call()
+        return cast(R, returned)
 
     @property
     def serial(self) -> Callable[P, R]:

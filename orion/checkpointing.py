@@ -18,7 +18,7 @@ def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, *
     The file is there as a whole or not at all, whatever happens meanwhile; the newest two stay. With `every`, the same
     arrays are written again after the first call of a loop that ends so many seconds later, and so on, until the
     session ends or the function is called again for this folder. Of a replica (`orion.replicate`) they hold the centre
-    and the momentum. A session has its folders for itself.
+    and the momentum, of an accumulator its value. A session has its folders for itself.
 
     `ArgumentError` for values that no file holds, and where another session writes to the folder; `StorageError` where
     the file cannot be written, as on a full disk: the checkpoints before it are as they were.
@@ -40,7 +40,7 @@ def restore(path: str | os.PathLike[str], /, **into: Any) -> dict[str, Any]:
 
     Dense arrays that are given by their names, NumPy's or Orion's, take the contents in place; they must have the same
     shape and dtype. All are changed or, where there is an error, none. Replicas that are given take their centre and
-    their momentum, and their copies begin as the centre is then.
+    their momentum, and their copies begin as the centre is then; accumulators take their value.
 
     `ArgumentError` where there is no checkpoint, or arrays do not fit; `DataFormatError` where the file is damaged: the
     one before it, in the same folder, can then be given by its path.

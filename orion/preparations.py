@@ -148,6 +148,14 @@ def accumulators_among(arguments: Mapping[str, Any]) -> tuple[AccumulatorOf, ...
             what = f"`{other}` and `{name}` are one accumulator"
             raise ArgumentError(describe(what, hint="give it once, and add all values to it by one name"))
     return tuple(
-        AccumulatorOf(name, SameCode(one.combine), one.dtypes, one.is_tuple, repr(one.init), one.numbers_of(one.init))
+        AccumulatorOf(
+            name,
+            SameCode(one.combine),
+            one.dtypes,
+            one.is_tuple,
+            one.is_commutative,
+            repr(one.init),
+            one.numbers_of(one.init),
+        )
         for name, one in found.items()
     )

@@ -143,6 +143,7 @@ CODES = {
     "ORN131": Code("what a loop touches cannot be listed before it runs", ReasonKind.NOTE),
     "ORN132": Code("a loop repeats updates of a buffer or a replica"),
     "ORN133": Code("updates in a fixed order cannot be applied between tiles that wait for each other"),
+    "ORN134": Code("an accumulator is combined in the order of the iterations"),
 }
 
 

@@ -224,7 +224,10 @@ def test_what_cannot_be_kept_or_restored(tmp_path):
         (lambda: orion.checkpoint(tmp_path, W=[1, 2]), "`W` is a list"),
         (lambda: orion.checkpoint(tmp_path, every=0, W=W), "every=0 is no number of seconds"),
         (lambda: orion.checkpoint(tmp_path, every="1", W=W), "every='1' is no number"),
-        (lambda: orion.checkpoint(tmp_path, every=5, W=W, epoch=3), r"(?s)arrays alone.*`epoch` would be 3 in all"),
+        (
+            lambda: orion.checkpoint(tmp_path, every=5, W=W, epoch=3),
+            r"(?s)arrays and accumulators alone.*`epoch` would be 3 in all",
+        ),
         (lambda: orion.restore(tmp_path), "there is no checkpoint in"),
     ]
     with orion.session(workers=1):

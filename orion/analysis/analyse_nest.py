@@ -17,6 +17,7 @@ from orion.dependence.early_exits import ends_early
 from orion.dependence.inspector import inspectable
 from orion.dependence.model import Model, used_names
 from orion.dependence.repeated import counted_dim, repeated_dims
+from orion.dependence.scalars import is_combined_in_order, why_in_order
 from orion.dependence.study import Study
 from orion.ir.assigned import assigned_places
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
@@ -37,7 +38,10 @@ def analyse_nest(
         candidates, analysis = [], replace(analysis, reasons=(*analysis.reasons, why))
     uses = array_uses(analysis.accesses, len(nest.dims) if candidates else 0, maps)
     overlap = _rounds_overlap(program, number, model) and not nest.late
-    inspector, why_none = (None, ()) if candidates else inspectable(nest, types, analysis)
+    why_none = () if candidates else _why_in_order(nest, analysis, maps)
+    inspector = None
+    if not candidates and not why_none:
+        inspector, why_none = inspectable(nest, types, analysis)
     return AnalysedLoop(
         nest=nest,
         form=AsWritten(model),
@@ -58,18 +62,28 @@ def analyse_nest(
 
 def candidates_of(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> list[Candidate]:
     """The legal candidates of the strongest strategy."""
+    return _candidates(nest, analysis, maps, in_order=is_combined_in_order(nest, analysis.scalars))
+
+
+def _candidates(nest: LoopNest, analysis: LoopDependences, maps: Maps, in_order: bool) -> list[Candidate]:
+    """The same. `in_order`: tiles are to follow one another, so that nothing but the first dimension is cut."""
     if analysis.reasons or analysis.scalars.carried:
         return []
     dims = len(nest.dims)
     deltas = difference_sets(analysis.dependences, dims, maps)
     repeated = repeated_dims(nest)
-    in_order = nest.ordered and bool(analysis.scalars.accumulations)  # tiles are then combined as they follow another
     cuttable = tuple(d for d in bounded_dims(analysis.domain, dims, maps) if d not in repeated and not (in_order and d))
     if nest.replicas and ends_early(nest.body):
         return []
     if nest.replicas and nest.elements is None:
         cuttable = tuple(d for d in cuttable if d == counted_dim(nest))
     return legal_candidates(Question(deltas, dims, cuttable, nest.ordered, bool(nest.late), maps))
+
+
+def _why_in_order(nest: LoopNest, analysis: LoopDependences, maps: Maps) -> tuple[Reason, ...]:
+    """Why a loop without candidates is not shared out in tiles that do not follow one another, where it could be."""
+    why = why_in_order(nest, analysis.scalars)
+    return why if why and _candidates(nest, analysis, maps, in_order=False) else ()
 
 
 def _why_in_turn(nest: LoopNest) -> Reason | None:

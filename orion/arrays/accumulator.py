@@ -65,10 +65,10 @@ class Accumulator:
     `parallel_for` only `add` and `+=` are written with it: the value is there when the call has returned.
     """
 
-    __slots__ = ("_value", "combine", "init", "numbers")
+    __slots__ = ("_value", "combine", "init", "is_commutative", "numbers")
 
-    def __init__(self, init: Any, combine: FunctionType, numbers: tuple[Number, ...]) -> None:
-        self.init, self.combine, self.numbers = init, combine, numbers
+    def __init__(self, init: Any, combine: FunctionType, numbers: tuple[Number, ...], is_commutative: bool) -> None:
+        self.init, self.combine, self.numbers, self.is_commutative = init, combine, numbers, is_commutative
         self._value = init
 
     @property
@@ -141,24 +141,28 @@ class Accumulator:
 
 
 @ends_in_users_line
-def accumulator(init: Any, combine: Combine) -> Accumulator:
+def accumulator(init: Any, combine: Combine, *, commutative: bool = False) -> Accumulator:
     """A value that iterations of loops add to by a function of the user's.
 
     `combine(a, b)` gives the value for that of earlier iterations, `a`, and of later ones, `b`, both of the kind of
     `init`: a number, or a tuple of up to 16 numbers, each a bool, an int (of 64 bits in loops), a float or a
     `np.float32`. It has to be associative, up to rounding: combine(combine(a, b), c) is combine(a, combine(b, c)).
     That is the user's word; Orion cannot see it. It need not be commutative: in loops in their order (`ordered=True`,
-    which ranges are by default) values are combined in that order. Its bits are the same on any number of workers and
-    on any backend. `f.serial(…)` combines one value after another, with a function of any kind.
+    which ranges are by default) values are combined in that order. Some loops in their order are shared out in chunks
+    that do not follow one another, such as those of wavefronts: these stay on one worker (ORN134), unless
+    `commutative=True` says that combine(a, b) is combine(b, a). Bits are the same on any number of workers and on any
+    backend. `f.serial(…)` combines one value after another, with a function of any kind.
 
     `init` has to be neutral: combine(init, a) and combine(a, init) are `a`. It is what chunks of iterations begin with.
+    Functions of NaN that compare are often not associative: `a if a <= b else b` forgets what was before a NaN.
 
     In a function of `parallel_for`, an accumulator among the arguments is used by `acc.add(value)` or `acc += value`.
-    A call adds to what the accumulator has; `value` is as it was before the call where an error ends it.
+    A call adds to what the accumulator has; `value` is as it was before the call where an error ends it. Checkpoints
+    hold the value: `orion.checkpoint(folder, nearest=nearest)`, `orion.restore(folder, nearest=nearest)`.
 
     Errors: `ArgumentError` for an `init` that is no such value, or seen not to be neutral, and for a `combine` that is
-    no function of two arguments or returns something else than values of the kind of `init`; `UnsupportedLoopError` at
-    the first call for a `combine` that cannot be compiled.
+    no function of two arguments, fails for two times `init`, or returns something else than values of the kind of
+    `init`; `UnsupportedLoopError` at the first call for a `combine` that cannot be compiled.
 
     >>> import numpy as np, orion
     >>> nearest = orion.accumulator((np.inf, -1), combine=lambda a, b: a if a <= b else b)
@@ -184,12 +188,25 @@ def accumulator(init: Any, combine: Combine) -> Accumulator:
     if not 1 <= len(parts) <= MOST:
         what = f"`init` of an accumulator is a tuple of {len(parts)} items"
         raise ArgumentError(describe(what, hint=f"use 1 to {MOST} numbers; arrays are added to by their elements"))
-    found = Accumulator(init, combine, tuple(map(_number, parts)))
-    found.reset()
-    both = found.combined(init, init)
+    if not isinstance(commutative, bool):
+        hint = "write True where `combine(a, b)` is `combine(b, a)` for all values, else False"
+        raise ArgumentError(describe(f"`commutative={commutative!r}` of an accumulator", hint=hint))
+    found = Accumulator(init, combine, tuple(map(_number, parts)), commutative)
+    both = _of_init_twice(found)
     if not are_near(found.parts(both), found.parts(init)):
         raise not_neutral(init, init, both)
     return found
+
+
+def _of_init_twice(found: Accumulator) -> Any:
+    """`combine(init, init)`. ArgumentError where the user's function fails there."""
+    try:
+        return found.combined(found.init, found.init)
+    except (ArithmeticError, ValueError, TypeError, LookupError) as error:
+        what = f"`combine({_shown(found.init)}, {_shown(found.init)})` of an accumulator fails: {error!r}"
+        why = "`init` is to be neutral, so that two of it are `init` again; chunks without any value give it"
+        hint = "have `combine` return the other value where one is `init`: `if a == …: return b`"
+        raise ArgumentError(describe(what, why=why, hint=hint)) from error
 
 
 MOST = 16
@@ -228,11 +245,13 @@ def _is_near(one: Any, other: Any) -> bool:
     return bool(np.isfinite([one, other]).all() and abs(one - other) <= near * float(max(abs(one), abs(other))))
 
 
-def not_neutral(value: Any, init: Any, both: Any) -> ArgumentError:
-    """The error for an `init` that changes a value that it is combined with."""
-    what = f"`init` of an accumulator is not neutral: `combine({_shown(value)}, {_shown(init)})` is {_shown(both)}"
+def not_neutral(first: Any, second: Any, both: Any) -> ArgumentError:
+    """The error for an `init`, one of the two values, that changes the other one."""
+    what = f"`init` of an accumulator is not neutral: `combine({_shown(first)}, {_shown(second)})` is {_shown(both)}"
     why = "each chunk of iterations begins with `init`, which must change nothing"
     hint = "use what changes nothing: 0 for sums, 1 for products, np.inf for the least; add other first values by `add`"
+    if any(part != part for value in (first, second) for part in (value if isinstance(value, tuple) else (value,))):
+        hint = "have `combine` keep a NaN, as in `a if a <= b or a != a else b`, or leave values that are NaN out"
     return ArgumentError(describe(what, why=why, hint=hint))
 
 

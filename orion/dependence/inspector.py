@@ -20,6 +20,7 @@ from orion.dependence.address_slice import (
     written_names,
 )
 from orion.dependence.inspection import END, ENDS, FIRST, OUTSIDE, PLACES, Inspectable, extent_argument
+from orion.dependence.scalars import why_in_order
 from orion.ir.assigned import assigned_names, assignments
 from orion.ir.function import Function
 from orion.ir.nodes import (
@@ -59,13 +60,14 @@ def inspectable(
     """The inspector of a loop that is serial as far as can be told without the contents of arrays; None where it has
     none, with the reason if contents might help."""
     scalars = analysis.scalars
-    if nest.ordered and scalars.accumulations:  # its tiles would not follow one another
-        return None, ()
     extremes = any(one.op in ("min", "max") for one in scalars.reductions)
     in_pieces = extremes or bool(scalars.choices or analysis.private)
     try:
         found = address_slice(nest, types, analysis)
-        return None if found is None else _inspectable(found, nest.function, types, in_pieces), ()
+        made = None if found is None else _inspectable(found, nest.function, types, in_pieces)
+        if made is not None and (why := why_in_order(nest, scalars, of_lists=True)):  # their order depends on workers
+            return None, why
+        return made, ()
     except NoInspectorError as error:
         reasons = (one.reason for one in analysis.dependences)
         if not any(one is not None and one.code == "ORN102" for one in reasons):

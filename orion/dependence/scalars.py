@@ -36,9 +36,11 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import Branch, LoopNest, OfStatements, Program, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, SparseType, Types
+from orion.reasons import Reason
 from orion.source import Span
 
 OPERATORS = {"+": "+", "-": "+", "*": "*"}
+AFTER = "store what is added to `{name}` in an array, and add that to it in a loop of its own after this one"
 FUNCTIONS = {"min": "min", "max": "max", "np.minimum": "min", "np.maximum": "max"}
 
 
@@ -125,6 +127,35 @@ def accumulations(body: tuple[Stmt, ...], accumulated: Iterable[Accumulated]) ->
             if isinstance(node.value, Call) and node.value.function == one.op:
                 yield from (Reduction(name, one.op, node.span) for name in one.names)
                 break
+
+
+def is_combined_in_order(nest: LoopNest, scalars: ScalarRoles) -> bool:
+    """Whether a loop adds to an accumulator whose values are to be combined as iterations follow one another: all
+    iterations of a tile have to come before those of the next."""
+    return any(not one.is_commutative for one in _in_order(nest, scalars))
+
+
+def _in_order(nest: LoopNest, scalars: ScalarRoles) -> Iterator[Accumulated]:
+    """The accumulators that a loop in its order adds to."""
+    added = {one.op for one in scalars.accumulations} if nest.ordered else set()
+    yield from (one for one in nest.function.accumulated if one.op in added)
+
+
+def why_in_order(nest: LoopNest, scalars: ScalarRoles, *, of_lists: bool = False) -> tuple[Reason, ...]:
+    """Why a loop is not shared out in tiles that do not follow one another, where it adds to accumulators. `of_lists`:
+    tiles would be lists of iterations, which other numbers of workers cut in other ways, so that floats would be
+    rounded in other ways whatever their order."""
+    one = next((one for one in _in_order(nest, scalars) if of_lists or not one.is_commutative), None)
+    if one is None:
+        return ()
+    told = (
+        f"values of `{one.source}` are combined in the order of the iterations, and the chunks that the loop could be "
+        "shared out in do not follow one another"
+    )
+    hint = AFTER.format(name=one.source)
+    if not of_lists:
+        hint = f"make `{one.source}` with `commutative=True` if `combine(a, b)` is always `combine(b, a)`, or {hint}"
+    return (Reason.of("ORN134", told, one.span, hint=hint),)
 
 
 def _counters(body: tuple[Stmt, ...]) -> set[str]:

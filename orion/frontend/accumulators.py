@@ -33,12 +33,14 @@ HINT = "use its value after the loop, or keep a scalar of the function's own"
 @dataclass(frozen=True, slots=True)
 class AccumulatorOf:
     """What a call gives for parameter `name`: an accumulator, by what the code of the function depends on. `init` has
-    its neutral numbers, told apart by `key`; `is_tuple` says whether its value is a tuple of them."""
+    its neutral numbers, told apart by `key`; `is_tuple` says whether its value is a tuple of them, `is_commutative`
+    whether it may be combined in another order."""
 
     name: str
     combine: SameCode
     dtypes: tuple[str, ...]
     is_tuple: bool
+    is_commutative: bool
     key: str
     init: tuple[Any, ...] = field(compare=False)
 
@@ -82,7 +84,10 @@ def write_out_accumulators(located: Located, given: Collection[AccumulatorOf], t
             found.changes[again] = partial(write_items, length=len(own))
         written = "combine" if function.__name__ == "<lambda>" else function.__name__
         span = writer.span or span_of(definition, located.source)
-        found.accumulated.append(Accumulated(one.name, own, called, one.init, one.dtypes, one.is_tuple, written, span))
+        numbers = Accumulated(
+            one.name, own, called, one.init, one.dtypes, one.is_tuple, one.is_commutative, written, span
+        )
+        found.accumulated.append(numbers)
     if given:
         ast.fix_missing_locations(definition)
     return found
@@ -157,6 +162,16 @@ class _Adds(ast.NodeTransformer):
         if not self.given.is_tuple:
             return "value"
         return f"({', '.join(f'value_{k}' for k in range(len(self.names)))}{',' * (len(self.names) == 1)})"
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = self.given.name
+        for part in (*node.args, *(one.value for one in node.keywords)):
+            if isinstance(part, ast.Name) and part.id == name:
+                called = ast.unparse(node.func)
+                hint = f"have `{called}` return what is to be added, and write `{name}.add({called}(…))`"
+                raise self.refuse(part, f"the accumulator `{name}` is given to `{called}`", hint)
+        self.generic_visit(node)
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id == self.given.name:

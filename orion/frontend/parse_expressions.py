@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 
+from orion.arrays.accumulator import Accumulator
 from orion.errors import did_you_mean
 from orion.frontend.matrices import ARRAYS, OF_ARRAYS
 from orion.frontend.outside import MISSING
@@ -170,6 +171,9 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
         return scope.refuse(
             node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
         )
+    if isinstance(value, Accumulator):
+        what, why = f"`{written}` is an accumulator from outside the function", "a call is given what it adds to"
+        return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)
     what = f"`{written}` is a {type(value).__name__} from outside the function"
     return scope.refuse(node, what, OBJECTS, "pass the numbers and arrays that it holds as arguments", is_wrong=True)
 

@@ -202,7 +202,8 @@ class Accumulated:
     """A parameter that iterations add to by a function of the user's (`orion.accumulator`): `source` in the source, its
     numbers are the parameters `names`, of these `dtypes`. `combine` is the helper function of two times as many
     arguments, which is called `written` in the source; `init` has the numbers that change nothing. `is_tuple`: its
-    value is a tuple of the numbers. `span` is the first place that adds to it."""
+    value is a tuple of the numbers; `is_commutative`: they may be combined in another order than that of iterations.
+    `span` is the first place that adds to it."""
 
     source: str
     names: tuple[str, ...]
@@ -210,6 +211,7 @@ class Accumulated:
     init: tuple[Any, ...]
     dtypes: tuple[str, ...]
     is_tuple: bool
+    is_commutative: bool
     written: str
     span: Span
 

@@ -39,16 +39,23 @@ class Accumulation:
         """The user's function, of two times as many numbers."""
         return helper_function(self.function, self.accumulated.combine)
 
+    @cached_property
+    def kinds(self) -> tuple[type[np.generic], ...]:
+        """The types of the numbers."""
+        return tuple(np.dtype(dtype).type for dtype in self.accumulated.dtypes)
+
     def result(self, start: Sequence[Any], partials: Sequence[NDArray[Any]], count: int | None) -> tuple[Any, ...]:
         """The numbers after the loop, which were `start` before it; of the tiles only the first `count` count.
         ArgumentError where combining with the neutral numbers changes something."""
         found, init = self._numbers(start), self._numbers(self.accumulated.init)
         with np.errstate(all="ignore"):
             for tile in self.tiles[:count].tolist():
-                again = self._combined(found, init)
-                if not are_near(again, found):
-                    raise self._not_neutral(found, again)
-                found = self._combined(found, [values[tile] for values in partials])
+                partial = tuple([values[tile] for values in partials])
+                for first, second in ((found, init), (init, partial)):
+                    both = self._combined(first, second)
+                    if not are_near(both, found if second is init else partial):
+                        raise not_neutral(*map(self._value, (first, second, both)))
+                found = self._combined(found, partial)
         return found
 
     def _combined(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
@@ -56,13 +63,12 @@ class Accumulation:
         return self._numbers(returned if self.accumulated.is_tuple else (returned,))
 
     def _numbers(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        pairs = zip(self.accumulated.dtypes, values, strict=True)
-        return tuple([np.asarray(value).astype(dtype)[()] for dtype, value in pairs])
+        pairs = zip(self.kinds, values, strict=True)
+        return tuple([value if type(value) is kind else np.asarray(value).astype(kind)[()] for kind, value in pairs])
 
-    def _not_neutral(self, value: tuple[Any, ...], both: tuple[Any, ...]) -> Exception:
-        one = self.accumulated
-        shown = (part if one.is_tuple else part[0] for part in (value, one.init, both))
-        return not_neutral(*shown)
+    def _value(self, numbers: tuple[Any, ...]) -> Any:
+        """The numbers as the user has them."""
+        return numbers if self.accumulated.is_tuple else numbers[0]
 
 
 def accumulations_among(
@@ -72,13 +78,37 @@ def accumulations_among(
     for one in function.accumulated:
         found = sorted((output.position, k) for k, output in enumerate(outputs) if output.op == one.op)
         if found:
-            tiles = np.arange(schedule.tiles) if ordered else schedule.serial_tiles()
+            tiles = (
+                np.arange(schedule.tiles) if ordered else schedule.serial_tiles()
+            )  # commutative ones: any, but fixed
             yield Accumulation(function, one, tuple(k for _, k in found), tiles)
+
+
+class _Compiled:
+    """`math` as compiled code has it: where Python's raises an error, the results are infinite or NaN."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(math, name)
+        if not callable(found):
+            return found
+
+        def without_errors(*values: Any) -> Any:
+            try:
+                return found(*values)
+            except (ValueError, OverflowError):
+                own = getattr(np, OTHERWISE.get(name, name), None)
+                return math.nan if own is None else own(*values)
+
+        return without_errors
+
+
+OTHERWISE = {"pow": "float_power", "acos": "arccos", "asin": "arcsin", "acosh": "arccosh", "atanh": "arctanh"}
+"""Functions of `math` that NumPy has by other names."""
 
 
 def helper_function(function: Function, name: str) -> Callable[..., Any]:
     """A helper of a function, as Python runs it."""
-    names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(function.constants)}
+    names: dict[str, Any] = {"np": np, "math": _Compiled(), "__builtins__": builtins, **dict(function.constants)}
     exec("\n\n".join(map(print_function, function.helpers)), names)
     found: Callable[..., Any] = names[name]
     return found

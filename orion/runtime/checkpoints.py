@@ -22,12 +22,14 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.arrays.accumulator import Accumulator
 from orion.arrays.base import DistArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.files.archive import read_archive, write_archive
 from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, CheckpointWarning, OrionError, StorageError, describe
+from orion.runtime.accumulator_state import in_numbers, take_values, values_in
 from orion.runtime.replica_state import begin_again, centre_of, check_momentum, in_parts
 from orion.tracebacks import warn_in_users_line
 
@@ -129,7 +131,7 @@ class Checkpoints:
 
     def _write_next(self, folder: Path, values: Mapping[str, object]) -> Path:
         path = _file(folder, max(_numbers(folder), default=0) + 1)
-        values = in_parts(values)
+        values = in_numbers(in_parts(values))
         write_archive(path, values)
         arrays = (value for value in values.values() if isinstance(value, DistArray | np.ndarray))
         self._newest[folder] = Newest(path, tuple(ref(array) for array in arrays), time.monotonic())
@@ -205,11 +207,12 @@ def _check(values: Mapping[str, object], every: float | None) -> None:
         return
     if isinstance(every, bool) or not isinstance(every, Real) or not every > 0:
         raise ArgumentError(describe(f"every={every!r} is no number of seconds", hint="give a number above 0"))
-    fixed = [name for name, value in values.items() if not isinstance(value, DistArray | np.ndarray | Replicated)]
+    changing = DistArray | np.ndarray | Replicated | Accumulator
+    fixed = [name for name, value in values.items() if not isinstance(value, changing)]
     if fixed:
         why = f"`{fixed[0]}` would be {values[fixed[0]]!r} in all of them"
         hint = "keep it in an array of one element, or write the checkpoints without `every`"
-        raise ArgumentError(describe("automatic checkpoints hold arrays alone", why=why, hint=hint))
+        raise ArgumentError(describe("automatic checkpoints hold arrays and accumulators alone", why=why, hint=hint))
 
 
 def _file(folder: Path, number: int) -> Path:
@@ -231,12 +234,14 @@ def restored(path: Path, into: Mapping[str, object]) -> dict[str, Any]:
     """The values of the newest checkpoint in a folder, or of a file. Arrays that are given take the contents, all of
     them or none."""
     file, found = _read(path)
-    for name, target in into.items():
-        _check_fits(file, name, centre_of(target), found)
+    filled = {name: centre_of(target) for name, target in into.items() if not isinstance(target, Accumulator)}
+    for name, target in filled.items():
+        _check_fits(file, name, target, found)
     check_momentum(file, into, found)
-    for name, target in into.items():
-        _fill(centre_of(target), found[name])
-    return begin_again(into, found) | dict(into)
+    values = values_in(file, into, found)
+    for name, target in filled.items():
+        _fill(target, found[name])
+    return begin_again(into, take_values(into, values, found)) | dict(into)
 
 
 def _read(path: Path) -> tuple[Path, dict[str, Any]]:

@@ -90,15 +90,17 @@ class Session:
         each.
         """
         try:
-            returned = self._backend.run(prepared, arguments, recording, noted)
+            return self._backend.run(prepared, arguments, recording, noted)
         except BaseException as error:
             self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
             if isinstance(error, WorkerLostError) and error.lost:
                 error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
             raise
+
+    def after_call(self) -> None:
+        """A call has ended, and all that it changes is changed: write the automatic checkpoints that are due."""
         if self.checkpoints.are_due():
             self._backend.between_runs(self.checkpoints.after_run)
-        return returned
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """A program as its tiles are dealt out to the workers now: what the next call is to run."""

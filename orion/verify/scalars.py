@@ -96,7 +96,8 @@ def _prove_combined(body: Sequence[Stmt], one: Reduction) -> None:
 def _prove_accumulated(loop: LoopPlan, one: Reduction) -> None:
     """All that is done with the numbers of an accumulator is `a, b = f(a, b, v, w)`, neither v nor w having them, and
     what tiles find can be combined in the order of the iterations."""
-    names = next((own.names for own in loop.nest.function.accumulated if one.name in own.names), ())
+    accumulated = next((own for own in loop.nest.function.accumulated if one.name in own.names), None)
+    names = () if accumulated is None else accumulated.names
     found = 0
     for node in every(Assign, *loop.nest.body):
         match node:
@@ -108,7 +109,8 @@ def _prove_accumulated(loop: LoopPlan, one: Reduction) -> None:
                     found += mentions(node, one.name)
     if not found or found != sum(mentions(part, one.name) for part in loop.nest.body):
         raise PlanError(f"blocks cannot combine `{one.name}` by `{one.op.removeprefix('helper:')}`")
-    if loop.ordered and loop.space is not None and not has_blocks_in_order(loop):
+    may_move = accumulated is not None and accumulated.is_commutative
+    if loop.ordered and loop.space is not None and not may_move and not has_blocks_in_order(loop):
         raise PlanError(f"the blocks of iterations that `{one.name}` is combined from do not follow one another")
 
 
