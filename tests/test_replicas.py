@@ -10,10 +10,11 @@ WORKERS = (1, 2, 3)
 MODES = ("sync", "async", "hogwild", "round_robin")
 POLICIES = {mode: lambda mode=mode: orion.elastic(mode=mode, sync_every=8) for mode in MODES} | {
     "momentum": lambda: orion.elastic(mode="sync", sync_every=8, momentum=0.5),
+    "overlap": lambda: orion.elastic(mode="sync", sync_every=8, momentum=0.3, overlap=True),
     "local_sgd": lambda: orion.local_sgd(sync_every=8),
     "diloco": lambda: orion.local_sgd(sync_every=8, outer=(0.7, 0.5)),
 }
-REPEATABLE = ("sync", "round_robin", "momentum", "local_sgd", "diloco")
+REPEATABLE = ("sync", "round_robin", "momentum", "overlap", "local_sgd", "diloco")
 
 
 @pytest.fixture(params=WORKERS)
@@ -573,7 +574,7 @@ def test_an_array_has_a_buffer_or_a_replica():
             both(w, replica, others)
     with pytest.raises(UnsupportedLoopError, match="buffer"):
         both(w, replica, orion.buffer(np.zeros(9)))
-    with pytest.raises(ArgumentError, match="same `mode` and `sync_every`"):
+    with pytest.raises(ArgumentError, match="same `mode`, `sync_every` and `overlap`"):
         both(w, replica, orion.replicate(np.zeros(9), policy=orion.elastic(sync_every=3)))
 
 

@@ -3,6 +3,7 @@
 With x the copy of a worker and c the array itself, the centre, after every so many iterations of the worker
 
     sync           x -= a (x - c) of all workers, c += a Σ (x - c), with x and c as they were before
+                   (of pulls that overlap steps, as they were before the steps)
     async          x -= a (x - c), c += a (x - c), part by part under locks, by each worker when it is there
     hogwild        the same without locks
     round_robin    the same, worker after worker in a fixed order
@@ -23,9 +24,15 @@ Without locks p workers may have read the same c, which is that case. p a ≤ 1 
 condition for being stable; up to it the centre is a moving average. No number of iterations between pulls is too large
 for this.
 
-With momentum this holds while the steps alone do not oscillate (checked by the eigenvalues of the whole map for
-η h ≤ (1 - √μ)²). Of the outer step l with Nesterov momentum m, on differences of which no part points away from the
-minimum (0 < h ≤ 1): the roots of z² - (1 + m) (1 - l h) z + m (1 - l h) are inside the unit circle where
+Pulls that overlap steps are those of steps and pull taken at once. With E = 1 - (1 - η h)^τ what τ steps do, they are
+stable where a < (4 - 2 E) / (2 (p + 1) - E p), the bound of the paper for p = 1, which falls from 2 / (p + 1) at E = 0
+to 2 / (p + 2) at E = 1, the most of steps that do not overshoot.
+
+With momentum all this holds while the steps alone do not oscillate (checked by the eigenvalues of the whole map for
+η h ≤ (1 - √μ)²); beyond, `orion.arrays.stability` finds the bound, for a given η h.
+
+Of the outer step l with Nesterov momentum m, on differences of which no part points away from the minimum
+(0 < h ≤ 1): the roots of z² - (1 + m) (1 - l h) z + m (1 - l h) are inside the unit circle where
 l < (2 + 2 m) / (1 + 2 m) (the criterion of Schur and Cohn).
 """
 
@@ -67,10 +74,17 @@ class Elastic:
     alpha: float
     sync_every: int
     momentum: float
+    overlaps: bool = False
+    curvature: float = 0.0
 
     @property
     def name(self) -> str:
         return self.mode.value
+
+    @property
+    def meets(self) -> tuple[object, ...]:
+        """What is the same for replicas that are pulled together at the same times."""
+        return self.name, self.sync_every, self.overlaps
 
     @property
     def waits_for_all(self) -> bool:
@@ -84,16 +98,18 @@ class Elastic:
 
     def alpha_of(self, workers: int) -> float:
         """The alpha that so many workers pull by."""
-        return self.alpha or MOVING / workers
+        most = 2 * MOVING / (workers + 2) if self.overlaps else MOVING
+        return self.alpha or min(MOVING / workers, most)
 
     def bound(self, workers: int) -> float:
-        """The greatest alpha that is stable."""
-        return 2 / (workers + 1) if self.mode.bounds_sums else 1.0
+        """The greatest alpha that is stable for steps that do not overshoot."""
+        return 2 / (workers + 1 + self.overlaps) if self.mode.bounds_sums else 1.0
 
     def __repr__(self) -> str:
         alpha = f", alpha={self.alpha}" if self.alpha else ""
         momentum = f", momentum={self.momentum}" if self.momentum else ""
-        return f"elastic(mode={self.mode.value!r}{alpha}, sync_every={self.sync_every}{momentum})"
+        others = ", overlap=True" * self.overlaps + (f", curvature={self.curvature}" if self.curvature else "")
+        return f"elastic(mode={self.mode.value!r}{alpha}, sync_every={self.sync_every}{momentum}{others})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +124,16 @@ class LocalSgd:
     @property
     def name(self) -> str:
         return "local_sgd"
+
+    @property
+    def meets(self) -> tuple[object, ...]:
+        """What is the same for replicas that are pulled together at the same times."""
+        return self.name, self.sync_every
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether workers go on with their next steps meanwhile."""
+        return False
 
     @property
     def waits_for_all(self) -> bool:
@@ -126,7 +152,15 @@ Policy = Elastic | LocalSgd
 
 
 @ends_in_users_line
-def elastic(mode: str = "sync", alpha: float | None = None, sync_every: int = 10, momentum: float = 0.0) -> Elastic:
+def elastic(
+    mode: str = "sync",
+    alpha: float | None = None,
+    sync_every: int = 10,
+    momentum: float = 0.0,
+    *,
+    overlap: bool = False,
+    curvature: float | None = None,
+) -> Elastic:
     """Elastic averaging of the copies of an array (`orion.replicate`): after `sync_every` iterations of its own, and at
     the end of the loop, a worker's copy x and the centre c are pulled together, by `alpha` of their difference.
 
@@ -138,11 +172,22 @@ def elastic(mode: str = "sync", alpha: float | None = None, sync_every: int = 10
     up to 1 with the others (`orion.arrays.policies`); in the words of Zhang et al. it is ηρ. `momentum`, μ: after each
     iteration v = μ v + (what the iteration has changed of x), and x is what it was before plus v.
 
-    Errors: `ArgumentError` for another mode, an `alpha` that is not above 0 and at most 1, a `sync_every` that is no
-    number of iterations, a `momentum` that is not at least 0 and less than 1. A call with more workers than an `alpha`
-    is stable for raises `ArgumentError`, with the bound.
+    `overlap=True`, with "sync": workers go on with their next steps while copies are pulled together. What is pulled is
+    what they had before these steps, so that steps and pull are taken at once, as in the paper; nobody waits for a
+    worker that is less than `sync_every` iterations behind. It is stable up to 2 / (p + 2) where steps do not
+    overshoot.
 
-    Source: Zhang, Choromanska, LeCun, "Deep learning with Elastic Averaging SGD", NIPS 2015.
+    `curvature`: the greatest of step times curvature that the loop meets, η h. Where it is given, steps and pulls are
+    checked together, by their eigenvalues on quadratic functions up to that: beyond (1 - √μ)² momentum oscillates, and
+    whether pulls are then stable depends on `sync_every`, too.
+
+    Errors: `ArgumentError` for another mode, an `alpha` that is not above 0 and at most 1, a `sync_every` that is no
+    number of iterations, a `momentum` that is not at least 0 and less than 1, an `overlap` of another mode, and a
+    `curvature` that is not above 0 and less than 2 (1 + μ), up to where steps alone are stable. A call with more
+    workers than an `alpha` is stable for raises `ArgumentError`, with the bound.
+
+    Source: Zhang, Choromanska, LeCun, "Deep learning with Elastic Averaging SGD", NIPS 2015. Overlap: You, Buluç,
+    Demmel, "Scaling deep learning on GPU and Knights Landing clusters", SC 2017 (Sync EASGD).
 
     >>> import orion
     >>> orion.elastic(mode="async", alpha=0.3, sync_every=20)
@@ -158,7 +203,24 @@ def elastic(mode: str = "sync", alpha: float | None = None, sync_every: int = 10
     if not (_is_number(momentum) and 0 <= momentum < 1):
         hint = "give a number of at least 0 and less than 1"
         raise ArgumentError(describe(f"`momentum={momentum!r}` of orion.elastic", hint=hint))
-    return Elastic(Mode(mode), float(alpha or 0), _iterations(sync_every, "elastic"), float(momentum))
+    if not isinstance(overlap, bool) or (overlap and mode != Mode.SYNC):
+        what = f"`overlap={overlap!r}` of orion.elastic with mode={mode!r}"
+        raise ArgumentError(describe(what, hint='write `mode="sync", overlap=True`: in the other modes nobody meets'))
+    return Elastic(
+        Mode(mode), float(alpha or 0), _iterations(sync_every, "elastic"), float(momentum), overlap,
+        _curvature(curvature, float(momentum)),
+    )  # fmt: skip
+
+
+def _curvature(curvature: object, momentum: float) -> float:
+    if curvature is None:
+        return 0.0
+    most = 2 * (1 + momentum)
+    if not _is_number(curvature) or not 0 < float(curvature) < most:  # type: ignore[arg-type]
+        what = f"`curvature={curvature!r}` of orion.elastic with momentum {momentum:g}"
+        why = f"steps alone are stable where step times curvature is above 0 and less than 2 (1 + momentum) = {most:g}"
+        raise ArgumentError(describe(what, why=why, hint="give the greatest of step times curvature, or leave it out"))
+    return float(curvature)  # type: ignore[arg-type]
 
 
 @ends_in_users_line

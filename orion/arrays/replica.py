@@ -20,7 +20,8 @@ class Replicated(NDArrayOperatorsMixin):
 
     `copies[k]` is that of worker k, `velocities[k]` its momentum (no elements where there is none), both in the layout
     of the memory of the array; `outer` is the momentum of the outer step. They live from call to call. A copy that is
-    not there yet begins as the centre; so does one that a call with fewer workers left out.
+    not there yet begins as the centre; so does one that a call with fewer workers left out. `posted` is memory for
+    pulls that overlap the steps of workers, and has nothing between calls.
 
     Python itself, as in `f.serial(…)`, has one copy, the array itself: nothing is to be pulled.
     """
@@ -30,6 +31,7 @@ class Replicated(NDArrayOperatorsMixin):
         like = self._centre
         self.copies = np.zeros((0, *like.shape), like.dtype)
         self.velocities = np.zeros((0, *(like.shape if self.has_velocities else (0,) * like.ndim)), like.dtype)
+        self.posted = np.zeros((1, *(like.shape if policy.overlaps else (0,) * like.ndim)), like.dtype)
         self.outer = np.zeros(like.shape if self.has_outer else (0,) * like.ndim, like.dtype)
 
     @property
@@ -81,6 +83,7 @@ class Replicated(NDArrayOperatorsMixin):
             self.copies = np.concatenate([self.copies, np.repeat(self._centre[None], workers - have, axis=0)])
             more = np.zeros((workers - have, *self.velocities.shape[1:]), self.dtype)
             self.velocities = np.concatenate([self.velocities, more])
+            self.posted = np.zeros((2 * workers + 1, *self.posted.shape[1:]), self.dtype)
         elif have > workers:  # who is not there has no part in it, and begins anew
             self.copies[workers:] = self._centre
             self.velocities[workers:] = 0

@@ -44,11 +44,12 @@ def write_replica(
     if isinstance(one.policy, Elastic) and one.policy.momentum:
         momentum = param("velocities", "velocities"), param("velocity", "array"), param("before", "array")
     outer = (param("outer", "outer"),) if isinstance(one.policy, LocalSgd) and one.policy.step else ()
+    posted = (param("posted", "posted"),) if one.policy.overlaps else ()
     _refuse_other_values(definition, one.name, source)
     _with_attributes_of(definition, one.name, array)
     params = [node for node in ast.walk(definition.args) if isinstance(node, ast.arg) and node.arg == one.name]
     span = span_of(params[0], source)
-    return Replica(one.name, array, copies, momentum, outer, one.policy, span), parts
+    return Replica(one.name, array, copies, momentum, outer, posted, one.policy, span), parts
 
 
 def _refuse_other_values(definition: ast.FunctionDef, name: str, source: SourceText) -> None:

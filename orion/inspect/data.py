@@ -96,8 +96,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       bytes per second, of what goes to other nodes beside what `max_delay` asks for), `max_delay`, `every`:
       the iterations after which a worker applies its updates, and `deterministic`;
     - `replicas` (`name` of the copy of a worker, `array`, `mode`: that of `orion.elastic`, or "local_sgd",
-      `sync_every`, and `alpha`, the `bound` up to which that is stable, and `momentum`, or `outer`: its step and
-      momentum, or None);
+      `sync_every`, and `alpha`, the `bound` up to which that is stable, `momentum` and `overlap`, or `outer`: its
+      step and momentum, or None);
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
       unknown);
     - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
@@ -219,7 +219,10 @@ def _replica(one: Replica, workers: int) -> dict[str, Any]:
     told = {"name": one.name, "array": one.array, "mode": policy.name, "sync_every": policy.sync_every}
     if isinstance(policy, LocalSgd):
         return {**told, "outer": [policy.step, policy.momentum] if policy.step else None}
-    return {**told, "alpha": policy.alpha_of(workers), "bound": policy.bound(workers), "momentum": policy.momentum}
+    return {
+        **told, "alpha": policy.alpha_of(workers), "bound": policy.bound(workers), "momentum": policy.momentum,
+        "overlap": policy.overlaps,
+    }  # fmt: skip
 
 
 def _deal(deal: Deal) -> dict[str, Any] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orion.arrays.policies import Policy
 from orion.source import Span
 
-PARTS = ("array", "copies", "velocities", "outer")
+PARTS = ("array", "copies", "velocities", "outer", "posted")
 """The attributes of a `Replicated` that are parameters."""
 
 
@@ -36,6 +36,7 @@ class Replica:
     `copies` is the parameter that has all of them: number k is that of worker k. `velocities` has their momentum, by
     workers, `velocity` is that of a worker, and `before` its own array of what its copy was before an iteration, where
     the policy has momentum: all empty where not. `outer` has the momentum of the outer step, empty where there is none.
+    `posted` is what workers have posted to be pulled while they go on, where they do.
     `span` is the parameter.
     """
 
@@ -44,6 +45,7 @@ class Replica:
     copies: str
     momentum: tuple[str, ...]
     outer: tuple[str, ...]
+    posted: tuple[str, ...]
     policy: Policy
     span: Span
 
@@ -72,7 +74,7 @@ class Replica:
     @property
     def changed(self) -> tuple[str, ...]:
         """The arrays of all workers that pulls change."""
-        return (self.array, self.copies, *self.momentum[:1], *self.outer)
+        return (self.array, self.copies, *self.momentum[:1], *self.outer, *self.posted)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,10 @@ for their workers, and uses of arrays that mean nothing."""
 
 from __future__ import annotations
 
-from orion.arrays.policies import MOVING, Elastic
+from dataclasses import replace
+
+from orion.arrays.policies import Elastic
+from orion.arrays.stability import greatest_alpha, is_stable
 from orion.errors import ArgumentError, UnsupportedLoopError, describe
 from orion.ir.nodes import Var, every, names_in
 from orion.ir.program import LoopNest, Scalars, blocks_of
@@ -39,12 +42,24 @@ def _check_uses(loop: LoopPlan, one: Replica) -> None:
 
 def _check_alpha(loop: LoopPlan, one: Replica) -> None:
     workers, policy = loop.runs_on, one.policy
-    if not isinstance(policy, Elastic) or policy.alpha <= policy.bound(workers):
+    if not isinstance(policy, Elastic):
         return
-    what = f"alpha={policy.alpha:g} of `{one.name}` is not stable on {workers} workers"
-    bound = f"with mode={policy.name!r} it is to be at most 2 / ({workers} + 1) = {policy.bound(workers):.4g}"
-    hint = f"give a smaller one, or leave it out for {MOVING / workers:.4g}"
-    raise ArgumentError(describe(what, why=f"{bound}: pulls of all workers add up", hint=hint))
+    alpha, bound = policy.alpha_of(workers), policy.bound(workers)
+    what = f"alpha={alpha:g} of `{one.name}` is not stable on {workers} workers"
+    if alpha > bound:
+        with_overlap = " and overlap=True" if policy.overlaps else ""
+        why = f"with mode={policy.name!r}{with_overlap} it is to be at most 2 / ({workers} + {1 + policy.overlaps}) = "
+        why += f"{bound:.4g}: pulls of all workers add up"
+        hint = f"give a smaller one, or leave it out for {replace(policy, alpha=0.0).alpha_of(workers):.4g}"
+        raise ArgumentError(describe(what, why=why, hint=hint))
+    if policy.curvature and not is_stable(policy, alpha, workers):
+        greatest = greatest_alpha(policy, workers)
+        why = (
+            f"with momentum {policy.momentum:g}, curvature {policy.curvature:g} and sync_every={policy.sync_every} it "
+            f"is to be at most {greatest:.4g}: pulls add to what steps overshoot by"
+        )
+        hint = "give a smaller one, another `sync_every`, or smaller steps, whose curvature is smaller"
+        raise ArgumentError(describe(what, why=why, hint=hint))
 
 
 def _check_together(nest: LoopNest) -> None:
@@ -54,10 +69,10 @@ def _check_together(nest: LoopNest) -> None:
         hint = "write two loops, or give both arrays buffers or replicas"
         raise _refused(nest, first.span, f"{what} `{nest.buffered[0].source}`", hint)
     for other in nest.replicas[1:]:
-        if (other.policy.name, other.policy.sync_every) != (first.policy.name, first.policy.sync_every):
+        if other.policy.meets != first.policy.meets:
             what = f"`{first.name}` and `{other.name}` have policies that do not go together in one loop"
             why = f"they are {first.policy!r} and {other.policy!r}"
-            raise ArgumentError(describe(what, why=why, hint="give them the same `mode` and `sync_every`"))
+            raise ArgumentError(describe(what, why=why, hint="give them the same `mode`, `sync_every` and `overlap`"))
 
 
 def _check_outside(plan: FunctionPlan) -> None:

@@ -28,7 +28,7 @@ def prove_replicas(nest: LoopNest, workers: int, *, waits: bool, takes: bool, en
             raise PlanError(f"{nest.span}: the last pull of {one.name} may be left out")
         if isinstance(one.policy, Elastic) and one.policy.alpha > one.policy.bound(workers):
             raise PlanError(f"{nest.span}: pulls of {one.name} by {one.policy.alpha} are not stable")
-    if len({(one.policy.name, one.policy.sync_every) for one in nest.replicas}) > 1:
+    if len({one.policy.meets for one in nest.replicas}) > 1:
         raise PlanError(f"{nest.span}: replicas have policies that do not go together")
     if nest.replicas and nest.buffered:
         raise PlanError(f"{nest.span}: there are replicas and buffers")

@@ -29,7 +29,8 @@ def relaxed_in_words(loop: LoopPlan) -> list[str]:
     if loop.nest.replicas:
         policy = loop.nest.replicas[0].policy
         often = f"after {'every iteration' if policy.sync_every == 1 else f'{policy.sync_every:,} iterations of each'}"
-        found.append(f"{PULLS[policy.name].format(often)} and at the end of the loop, on one node")
+        pulls = OVERLAPPED if policy.overlaps else PULLS[policy.name]
+        found.append(f"{pulls.format(often)} and at the end of the loop, on one node")
     return found
 
 
@@ -60,6 +61,7 @@ def _between_nodes(loop: LoopPlan) -> str:
     return told
 
 
+OVERLAPPED = "all workers post their copies, and are pulled by what all have posted before, {}"
 PULLS = {
     "sync": "all workers meet, and pull {}",
     "async": "each worker pulls, under locks, {}",

@@ -28,7 +28,19 @@ from orion.keyed_random import nothing_between
 from orion.source import Span
 
 CONTROL = LEADING.index("control")
-SUPPORT = ("buffers", "complexes", "intrinsics", "keyed", "numpys", "replicas", "slices", "sums", "taking", "vectors")
+SUPPORT = (
+    "buffers",
+    "complexes",
+    "intrinsics",
+    "keyed",
+    "numpys",
+    "overlapped",
+    "replicas",
+    "slices",
+    "sums",
+    "taking",
+    "vectors",
+)
 RUNTIME_FILES = ("calling.py", "../keyed_random.py", *(f"support/{name}.py" for name in SUPPORT))
 NUMBA_SETTINGS = (
     "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",

@@ -38,6 +38,9 @@ REPLICAS = (
     "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "pull",
     "pull_all", "pull_freely", "with_momentum",
 )  # fmt: skip
+OVERLAPPED = (
+    "alpha_overlapped", "await_posts", "await_settled", "has_posted", "pull_posted", "settle_array", "settle_own",
+)  # fmt: skip
 COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (
     ("numba", DTYPES),
@@ -46,6 +49,7 @@ MODULES = (
     ("orion.kernel.support.intrinsics", INTRINSICS),
     ("orion.kernel.support.keyed", KEYED),
     ("orion.kernel.support.numpys", NUMPYS),
+    ("orion.kernel.support.overlapped", OVERLAPPED),
     ("orion.kernel.support.replicas", REPLICAS),
     ("orion.kernel.support.slices", SLICES),
     ("orion.kernel.support.sums", SUMS),

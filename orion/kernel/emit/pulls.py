@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from orion.arrays.policies import MOVING, Elastic, LocalSgd, Mode
 from orion.ir.replicas import Replica
-from orion.kernel.calling import LAST, LEFT, Argument
+from orion.kernel.calling import COUNT, LAST, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import Writer
@@ -30,6 +30,7 @@ class Pulls:
     def __init__(self, facts: LoopFacts, names: Names, called: Called, leave: str) -> None:
         self._replicas, self._names, self._leave = facts.nest.replicas, names, leave
         self._policy = self._replicas[0].policy
+        self._is_overlapped = self._policy.overlaps
         self._pull, self._left = names.fresh("pull_copies"), names.fresh("until_pull")
         self._shared = {argument.kind: text for argument, text in called.items() if not argument.name}
         self._round, self._is_last = names.fresh("this_round"), names.fresh("is_last_tile")
@@ -62,7 +63,7 @@ class Pulls:
         if self._with_momentum:
             writer.add(f"{self._is_begun} = True")
         with writer.block(f"if {self._left} == 0:"):
-            self._pull_now(writer)
+            self._pull_now(writer, "False")
             writer.add(f"{self._left} = {self._policy.sync_every}")
         writer.add(f"{self._left} -= 1")
 
@@ -74,7 +75,7 @@ class Pulls:
         writer.add(f"{notes}[{LEFT}] = {self._left}")
         with writer.block(f"if {self._is_last}:"):
             with writer.block(f"if {self._left} < {self._policy.sync_every}:"):
-                self._pull_now(writer)
+                self._pull_now(writer, "True")
             writer.add(f"has_done_all({self._of('clocks')}, {notes}, {self._round})")
         return writer
 
@@ -88,8 +89,10 @@ class Pulls:
                 arrays = ", ".join(self._names.user(name) for name in (one.name, one.before, one.velocity))
                 writer.add(f"with_momentum({arrays}, {one.policy.momentum!r})")
 
-    def _pull_now(self, writer: Writer) -> None:
-        with writer.block(f"if not {self._pull}({', '.join(self._passed())}, control):"):
+    def _pull_now(self, writer: Writer, is_last: str) -> None:
+        """Pull, for the last time or not in this round."""
+        passed = [*self._passed(), *([is_last] if self._is_overlapped else []), "control"]
+        with writer.block(f"if not {self._pull}({', '.join(passed)}):"):
             writer.add(self._leave)
         for one in self._with_momentum:
             writer.add(f"keep_copy({self._names.user(one.before)}, {self._names.user(one.name)})")
@@ -107,8 +110,9 @@ class Pulls:
         """The function that pulls copies of arrays and the arrays together."""
         writer = Writer()
         writer.add("@tile_function")
-        with writer.block(f"def {self._pull}({', '.join([*self._passed(), 'control'])}):"):
-            self._emit(writer)
+        is_last = ["is_last"] if self._is_overlapped else []
+        with writer.block(f"def {self._pull}({', '.join([*self._passed(), *is_last, 'control'])}):"):
+            (self._emit_overlapped if self._is_overlapped else self._emit)(writer)
         writer.add("")
         writer.add("")
         return writer
@@ -127,6 +131,31 @@ class Pulls:
             writer.add(f"give_turn({clocks})")
             writer.add("return True")
 
+    def _emit_overlapped(self, writer: Writer) -> None:
+        clocks = f"{self._of('clocks')}, {self._of('notes')}"
+        self._or_leave(writer, f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
+        self._of_each(writer, "pull_posted", clocks)
+        writer.add(f"has_posted({clocks}, is_last)")
+        with writer.block("if is_last:"):
+            self._or_leave(writer, f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
+            self._of_each(writer, "settle_own", clocks)
+            writer.add(f"settles, goes_on = await_settled({clocks}, control)")
+            self._or_leave(writer, "goes_on")
+            with writer.block("if settles:"):
+                self._of_each(writer, "settle_array", clocks)
+        writer.add("return True")
+
+    def _of_each(self, writer: Writer, function: str, clocks: str) -> None:
+        for number, one in enumerate(self._replicas):
+            own, centre, posted = (self._names.user(name) for name in (one.name, one.array, *one.posted))
+            alpha = self._alpha_of(one)
+            self._or_leave(writer, f"{function}({own}, {centre}, {posted}, {alpha}, {number}, {clocks}, control)")
+
+    def _alpha_of(self, one: Replica) -> str:
+        assert isinstance(one.policy, Elastic)
+        default = "alpha_overlapped" if one.policy.overlaps else "alpha_of"
+        return repr(one.policy.alpha) if one.policy.alpha else f"{default}({self._of('clocks')}, {MOVING!r})"
+
     @property
     def _is_in_turn(self) -> bool:
         return isinstance(self._policy, Elastic) and self._policy.mode is Mode.ROUND_ROBIN
@@ -144,7 +173,7 @@ class Pulls:
                 return f"average({copies}, {centre}, {number}, {clocks}, control)"
             outer = f"{self._names.user(one.outer[0])}, {policy.step!r}, {policy.momentum!r}"
             return f"average_with_momentum({copies}, {centre}, {outer}, {number}, {clocks}, control)"
-        alpha = repr(policy.alpha) if policy.alpha else f"alpha_of({self._of('clocks')}, {MOVING!r})"
+        alpha = self._alpha_of(one)
         match policy.mode:
             case Mode.SYNC:
                 return f"pull_all({copies}, {centre}, {alpha}, {number}, {clocks}, control)"
