@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced interrupts planning exchange ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced interrupts planning exchange elastic ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -106,6 +106,9 @@ planning: $(STAMP) ## the time of the first plan of every example
 
 exchange: $(STAMP) ## shuffles that exchange a part: accuracy at 2 to 64 simulated ranks, bytes, time next to Ray Data
 	$(BIN)/python -m benchmarks.exchange $(ARGS)
+
+elastic: $(STAMP) ## elastic averaging: the share of time without steps, on 1 to 4 workers here and simulated up to 1,024
+	$(BIN)/python -m benchmarks.elastic $(ARGS)
 
 ablation: $(STAMP) ## what each rewrite is worth: every loop with all rewrites and without each one of them
 	$(BIN)/python -m benchmarks.ablation $(ARGS)
