@@ -25,13 +25,14 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
 import numpy as np
 from numpy.typing import NDArray
 
 import orion
+from orion.runtime.backend import cores
 from orion.simulate import Network
 
 SHAPES = ((64, 100), (64, 64), (64,), (10, 64))
@@ -39,7 +40,8 @@ LENET = (500, 20, 25_000, 50, 400_000, 500, 5_000, 10)
 """Parameters of its arrays: two convolutions and two dense layers, each with its offsets."""
 
 NETWORKS = {"1 GB/s, 100 µs": Network(1e9, 1e-4, 0.0), "10 GB/s, 2 µs": Network(1e10, 2e-6, 0.0)}
-STEPS, PERIODS = 6400, 400
+WORKERS = (1, 2, 3, 4)
+STEPS, PERIODS = 640, 400
 
 
 @orion.parallel_for
@@ -62,19 +64,20 @@ def train(targets, times, a, b, c, d, step):
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of a step, of pulling as many elements as the arrays have, and of a meeting of workers."""
+    """Seconds of a step, of pulling as many elements as the arrays have, of a meeting of workers, and of a call."""
 
     step: float
     pull: float
     meeting: float
+    call: float = 0.0
 
     def __str__(self) -> str:
-        return ", ".join(f"{1e6 * one:.2f}" for one in (self.step, self.pull, self.meeting))
+        return ", ".join(f"{1e6 * one:.2f}" for one in (self.step, self.pull, self.meeting, self.call))
 
 
 def simulated(pulls: Sequence[Sequence[int]], costs: Costs, overlaps: bool, slower: float) -> tuple[float, float]:
     """The seconds of a run whose workers have so many steps before each of their pulls, and the share of it in which a
-    worker, on average, does no steps. All of a worker's own takes `slower` times as long.
+    worker, on average, does no steps. Steps take `slower` times as long.
 
     >>> simulated([[2], [1]], Costs(1.0, 1.0, 0.0), False, 1.0)
     (3.0, 0.5)
@@ -89,13 +92,13 @@ def simulated(pulls: Sequence[Sequence[int]], costs: Costs, overlaps: bool, slow
         meeting = costs.meeting * (len(there) > 1)
         if overlaps:
             before = posted[-1][there].max()
-            clocks[there] = np.maximum(clocks[there], before) + slower * costs.pull + meeting
+            clocks[there] = np.maximum(clocks[there], before) + costs.pull + meeting
         else:
-            clocks[there] = clocks[there].max() + slower * costs.pull + meeting
+            clocks[there] = clocks[there].max() + costs.pull + meeting
         posted.append(clocks.copy())
     if overlaps:  # the last pull, without steps
-        clocks[:] = clocks.max() + slower * costs.pull + costs.meeting * (len(pulls) > 1)
-    end = float(clocks.max())
+        clocks[:] = clocks.max() + costs.pull + costs.meeting * (len(pulls) > 1)
+    end = float(clocks.max()) + costs.call
     return end, float(1 - done.mean() / end)
 
 
@@ -139,20 +142,22 @@ def costs_here(times: int, overlaps: bool, backend: str, repeats: int) -> Costs:
     step = (rare - few) / STEPS
     pull = (best(1, 1, times) - rare) / (STEPS - 1)
     meeting = (best(2, 1, times) - best(2, STEPS, times)) / (STEPS // 2 - 1) - pull
-    return Costs(step, pull, max(0.0, meeting))
+    return Costs(step, pull, max(0.0, meeting), few - pull)
 
 
 def show_here(backend: str, repeats: int) -> None:
     """Runs next to their simulation."""
-    print(f"\n{backend}: {STEPS:,} steps; µs of step, pull and meeting; ms of the best run; the share without steps")
+    print(
+        f"\n{backend}: {STEPS:,} steps; µs of step, pull, meeting and call; ms of the best run; the share without steps"
+    )
     print("work  overlap  every  workers    run, ms  simulated      off  no steps, run  simulated")
     for times in (1, 8):
         for overlaps in (False, True):
             costs = costs_here(times, overlaps, backend, repeats)
             print(f"x{times} {overlaps}: {costs}")
-            for workers in (1, 2, 3, 4):
+            for workers in WORKERS:
                 rare = best_of(orion.elastic(sync_every=STEPS, overlap=overlaps), workers, times, backend, repeats)
-                slower = max(1.0, rare * workers / (costs.step * STEPS))
+                slower = max(1.0, (rare - costs.call - costs.pull) * workers / (costs.step * STEPS))
                 for every in (2, 10):
                     show_run(Asked(times, overlaps, every, workers), costs, slower, backend, repeats)
 
@@ -172,6 +177,8 @@ def show_run(asked: Asked, costs: Costs, slower: float, backend: str, repeats: i
     took = best_of(policy, asked.workers, asked.times, backend, repeats)
     with orion.session("threads", asked.workers, force_parallel=True):
         pulls = pulls_of(asked.workers, asked.every, arguments_for(policy, asked.times))
+    crowd = max(1.0, asked.workers / max(2, cores()))  # a meeting is measured of two
+    costs = replace(costs, pull=costs.pull * crowd, meeting=costs.meeting * crowd)
     found, share = simulated(pulls, costs, asked.overlaps, slower)
     measured = 1 - slower * costs.step * STEPS / asked.workers / took
     row = f"x{asked.times:<3}  {asked.overlaps!s:7}  {asked.every:5}  {asked.workers:7} {1e3 * took:10.2f}"
@@ -233,7 +240,7 @@ def show_many(varies: float, most: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--repeats", type=int, default=150, help="runs, of which the best counts")
     parser.add_argument("--ray", action="store_true", help="the same on Ray's actors")
     parser.add_argument("--most", type=int, default=1024, help="workers that are simulated")
     parser.add_argument("--varies", type=float, default=0.05, help="standard deviation of steps over their mean")

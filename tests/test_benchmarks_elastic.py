@@ -11,7 +11,7 @@ from orion.simulate import Network
 def test_workers_that_meet_wait_for_the_last():
     costs = Costs(1.0, 0.5, 0.25)
     assert simulated([[2, 1], [1, 2]], costs, False, 1.0) == (2 + 2 + 2 * 0.75, pytest.approx(1 - 3 / 5.5))
-    assert simulated([[2, 1], [1, 2]], costs, False, 2.0)[0] == 2 * (2 + 2 + 2 * 0.5) + 2 * 0.25
+    assert simulated([[2, 1], [1, 2]], costs, False, 2.0)[0] == 2 * (2 + 2) + 2 * 0.75
     assert simulated([[2, 1], [2]], costs, False, 1.0)[0] == 2 + 0.75 + 1 + 0.5  # at the second nobody is met
 
 
