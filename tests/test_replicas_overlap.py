@@ -69,6 +69,32 @@ def test_the_bits_are_the_same_however_long_steps_take():
     assert len(found) == 1
 
 
+@orion.parallel_for
+def slow(targets, times, x, step):
+    for s in range(targets.shape[0]):
+        z = 0.0
+        for q in range(times[s]):
+            z += np.sin(z + q)
+        for k in range(x.shape[0]):
+            x[k] -= step * (x[k] - targets[s, k]) + 0.0 * z
+
+
+def test_who_ends_first_is_pulled_by_what_there_was():
+    """Workers with fewer steps end while others go on, who must not change what they still need."""
+    rng = np.random.default_rng(3)
+    policy = orion.elastic(alpha=0.1, sync_every=1, overlap=True)
+    for workers, n in ((3, 48), (5, 34), (5, 53)):  # some have two steps fewer than others
+        targets, w = rng.normal(size=(n, 1500)), np.ones(1500)
+        with orion.session("threads", workers, force_parallel=True):
+            x, simulated = orion.replicate(w, policy=policy), Overlapped(w, workers, 1, 0.1, 0.1)
+            blocks = blocks_of(targets, x)
+            for number in range(40):
+                simulated.run(targets, blocks)
+                slow(targets, rng.choice([1, 1, 50, 3000 * (number % 2)], n), x, 0.1)
+                np.testing.assert_allclose(w, simulated.centre, rtol=1e-10, atol=1e-12)
+                np.testing.assert_allclose(x.copies[:workers], simulated.copies, rtol=1e-10, atol=1e-12)
+
+
 def test_the_plan_says_that_pulls_overlap():
     data, labels = samples(500)
     x = orion.replicate(np.zeros(12), policy=orion.elastic(sync_every=5, overlap=True))
