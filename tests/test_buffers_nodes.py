@@ -181,7 +181,7 @@ def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes):
     tally = Counter()
     for seed in range(part, 60 * TIMES, TIMES):
         loop = BufferedLoop(1000 + seed)
-        if loop.n and loop.kind != "elements" and not loop.is_deterministic and not loop.has_helper:
+        if loop.n and not loop.is_deterministic and not loop.has_helper:
             loop.run(3, tally, nullcontext())
     assert tally["sent"] > tally["calls"] / 4
 

@@ -29,6 +29,7 @@ from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_SENT
 from orion.runtime.ray.choice import Choice
 from orion.runtime.ray.orders import Delivery, Flag, LateRows, clock_of
+from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
 
 IDLE_SECONDS = 0.001
@@ -177,6 +178,8 @@ class Carrier:
     def _serve(self) -> None:
         try:
             self._send_until_done()
+        except AbortedError:
+            pass  # why the run is left is known
         except BaseException as error:
             self._fail(error)
 
