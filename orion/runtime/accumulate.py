@@ -51,16 +51,17 @@ class Accumulation:
         with np.errstate(all="ignore"):
             for tile in self.tiles[:count].tolist():
                 partial = tuple([values[tile] for values in partials])
-                for first, second in ((found, init), (init, partial)):
+                for first, second, value in ((found, init, found), (init, partial, partial)):
                     both = self._combined(first, second)
-                    if not are_near(both, found if second is init else partial):
+                    if both != value and not are_near(both, value):  # the first is sooner told, NaN aside
                         raise not_neutral(*map(self._value, (first, second, both)))
                 found = self._combined(found, partial)
         return found
 
     def _combined(self, first: Sequence[Any], second: Sequence[Any]) -> tuple[Any, ...]:
         returned = self.combine(*first, *second)
-        return self._numbers(returned if self.accumulated.is_tuple else (returned,))
+        values: tuple[Any, ...] = returned if self.accumulated.is_tuple else (returned,)
+        return values if (*map(type, values),) == self.kinds else self._numbers(values)
 
     def _numbers(self, values: Sequence[Any]) -> tuple[Any, ...]:
         pairs = zip(self.kinds, values, strict=True)
