@@ -121,6 +121,7 @@ def test_a_loop_that_the_order_keeps_serial_says_so(function, strategy):
         plan.check()
         free = function.plan(*case(function), added(commutative=True), inspect=True)
         assert free.strategy == strategy
+        assert "commutative, block by block in a fixed order" in " ".join(str(free).split())
         assert ("ORN134" in [one.code for one in free.reasons]) is (function is at_places)
         free.check()
 

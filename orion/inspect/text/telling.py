@@ -204,16 +204,20 @@ def reductions(loop: LoopPlan) -> list[str]:
     return told
 
 
+IN_TILES = "which is commutative, block by block in a fixed order"
+
+
 def accumulations(loop: LoopPlan) -> list[str]:
     """The accumulators that the loop adds to."""
     function, added = loop.nest.function, {one.op for one in loop.analysis.scalars.accumulations}
-    order = "in the order of the iterations" if loop.ordered else "in the order of plan.serial_order()"
+    in_order = "in the order of the iterations" if loop.ordered else "in the order of plan.serial_order()"
     helpers = {one.name: one for one in function.helpers}
     told = []
     for one in function.accumulated:
         if one.op in added:
             span = helpers[one.combine].span
             own = f"`{one.written}` (line {span.line})"
+            order = IN_TILES if one.is_commutative and loop.ordered else in_order
             told.append(
                 f"{one.source}: combined over iterations by {own}, {order}: no conflict, blocks are combined at the end"
             )
