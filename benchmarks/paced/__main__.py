@@ -20,9 +20,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from rich.console import Console
@@ -30,6 +28,7 @@ from rich.table import Table
 
 from benchmarks.measure import machine
 from benchmarks.paced.one import EPOCHS, FAST, POLICIES
+from benchmarks.paced.pictures import figure, medians
 from benchmarks.paced.programs import PROGRAMS
 from benchmarks.process import told_by
 from benchmarks.written import RESULTS, as_json, figures_folder, markdown, stem, write
@@ -76,20 +75,6 @@ def measured(options: argparse.Namespace) -> tuple[list[dict[str, Any]], list[st
     return rows, failed
 
 
-def medians(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of trainings of one kind, the median of each number."""
-    kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        kinds.setdefault((row["name"], row["share"], row["policy"], row["epochs"]), []).append(row)
-    return [
-        {
-            key: median(row[key] for row in own) if isinstance(value, float | int) else value
-            for key, value in own[0].items()
-        }
-        for own in kinds.values()
-    ]
-
-
 def cells(row: dict[str, Any]) -> tuple[str, ...]:
     """A row of the table."""
     return (
@@ -97,36 +82,6 @@ def cells(row: dict[str, Any]) -> tuple[str, ...]:
         f"{row['seconds']:.2f}", f"{row['loss']:.4f}", f"{row['sent'] / 1e6:.2f}", f"{row['carried'] / 1e6:.2f}",
         f"{row['early']:.0%}", f"{row['looking'] / row['seconds']:.1%}",
     )  # fmt: skip
-
-
-def draw(rows: Sequence[dict[str, Any]], file: Path) -> None:
-    """Loss against seconds and against bytes, a panel for each program and link."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    panels = list(dict.fromkeys((row["name"], row["share"]) for row in rows))
-    figure, axes = plt.subplots(2, len(panels), figsize=(3.6 * len(panels), 6.4), squeeze=False)
-    for column, (name, share) in enumerate(panels):
-        for policy in POLICIES:
-            own = sorted(
-                (row for row in rows if (row["name"], row["share"], row["policy"]) == (name, share, policy)),
-                key=lambda row: row["epochs"],
-            )
-            for axis, key, unit in ((axes[0, column], "seconds", 1.0), (axes[1, column], "sent", 1e6)):
-                axis.plot([row[key] / unit for row in own], [row["loss"] for row in own], "o-", ms=3, label=policy)
-        axes[0, column].set_title(f"{name}, link at {share:.0%}", fontsize=9)
-        axes[0, column].set_xlabel("seconds")
-        axes[1, column].set_xlabel("MB sent")
-        for axis in axes[:, column]:
-            axis.set_xscale("log")
-            axis.set_ylabel("loss")
-    axes[0, 0].legend(fontsize=7)
-    figure.tight_layout()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(file)
-    plt.close(figure)
 
 
 def main() -> int:
@@ -153,7 +108,8 @@ def main() -> int:
         RESULTS, f"{name}.json", as_json({"machine": machine(), "hosts": options.hosts, "failed": failed, "rows": rows})
     )
     write(RESULTS, f"{name}.md", markdown(HEADS, [cells(row) for row in found]))
-    draw(found, figures_folder(options.figures, is_whole) / f"{name}.svg")
+    if rows:
+        write(figures_folder(options.figures, is_whole), f"{name}.svg", figure(rows, options.hosts))
     wanted = (
         sum(len(options.epochs or EPOCHS[one]) for one in options.only) * len(options.shares) * len(options.policies)
     )
