@@ -18,6 +18,7 @@ from orion.kernel.calling import ABORT, FLAG_STRIDE
 from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray import greeting
+from orion.runtime.ray.carrier import idle_carrier
 from orion.runtime.ray.greeting import GREETING, MOST_STRANGERS, Door, connected
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import BrokenLinkError, Receiver, connect
@@ -49,7 +50,7 @@ class Node:
             np.zeros(0, np.int64),
             (),
         )
-        self.landing = Landing(arrays, self.memory, compile_kernel(KERNEL).walk)
+        self.landing = Landing(arrays, self.memory, compile_kernel(KERNEL).walk, idle_carrier(self.memory))
 
     def flag(self, tile):
         return int(self.memory.done[0][FLAG_STRIDE * tile])
@@ -311,8 +312,8 @@ def test_deliveries_are_calls_of_ray_where_a_connection_cannot_be_made(monkeypat
     monkeypatch.setattr(actor, "answer_of", answer_of)
     called, worker, delivery = [], actor.WorkerActor(), Delivery(1, 0, 0, (), (), ())
     worker._actors = (None, SimpleNamespace(listen=method(lambda: None), deliver=method(called.append)))
-    worker._connect_to([1])
-    worker._way(1, [], Node().memory)(delivery)
+    worker._connect_to([1], worker._links)
+    worker._way(1, [], Node().memory, worker._links)(delivery)
     assert called == [delivery]
 
 

@@ -40,7 +40,7 @@ def greatest_alpha(policy: Elastic, workers: int) -> float:
     """The alpha up to which pulls are stable for all of step times curvature up to `policy.curvature`.
 
     >>> from orion.arrays.policies import elastic
-    >>> calm, hasty = (elastic(momentum=0.9, sync_every=5, curvature=e) for e in (0.002, 2.5))
+    >>> calm, hasty = (elastic(momentum=0.9, sync_every=5, curvature=e) for e in (0.002, 3.5))
     >>> round(greatest_alpha(calm, 2), 3), 0.1 < greatest_alpha(hasty, 2) < 0.4
     (0.667, True)
     """

@@ -24,6 +24,7 @@ from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, loop_parts
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.ray.carrier import idle_carrier
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Landing
@@ -144,7 +145,7 @@ def run_on_nodes(
         places[node] = Node({**arguments, **own}, allocate_run_memory(prepared))
         earlier.fill(node, own, arguments, traffic)
         arrays = {name: places[node].array(name) for name in dense}
-        network.landings[node] = Landing(arrays, places[node].memory, set_now)
+        network.landings[node] = Landing(arrays, places[node].memory, set_now, idle_carrier(places[node].memory))
     for name in prepared.written & dense.keys():
         earlier.up_to_date.written(earlier.block(name, dense_memory(arguments[name])))
     errors: list[BaseException] = []
@@ -182,9 +183,8 @@ def run_on_nodes(
                 begin(part, loop.waits, arrays)
             others = tuple(other for other in exchange.nodes if other != node)
             own = {name: place.array(name) for name in dense}
-            worker = NodeWorker(
-                number, prepared.workers, parts, place.memory, meet, exchange, holdings[node], others, own, post
-            )
+            whole = number, prepared.workers, parts, place.memory, meet, exchange, holdings[node], others, own
+            worker = NodeWorker(*whole, network.landings[node].carrier, False, post)
             result = skeleton(worker, *given)
             worker.finish()
             sent_bytes.append(worker.sent_bytes)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.sending import Sending
 from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
-from orion.plan.relaxed import How, Relaxed, RelaxedArray
+from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_SENT
@@ -300,9 +300,9 @@ class Carrier:
             time.sleep(IDLE_SECONDS / 4)
 
 
-def carries(relaxed: Relaxed) -> bool:
-    """Whether a loop has updates that go from node to node."""
-    return any(one.how is not How.READ for one in relaxed.arrays)
+def idle_carrier(memory: RunMemory) -> Carrier:
+    """One that brings nothing anywhere: of loops without such updates."""
+    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None)
 
 
 def elements_together(one: RelaxedArray, shape: tuple[int, ...]) -> int:
