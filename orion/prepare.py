@@ -348,7 +348,7 @@ class Preparation:
             found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
         own = {name for one in parsed.function.late for name in one.own}
         dense = {name: memory_of(value) for name, value in arguments.items() if _is_dense(value) and name not in own}
-        check_aliases(dense, found.written)
+        check_aliases(dense, found.written, {one.name: one.written for one in parsed.function.buffer_parts})
         check_sparse_aliases(arguments, found.written)
         like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
         session = workers, force_parallel

@@ -630,3 +630,50 @@ def test_a_buffer_says_what_it_is():
     assert repr(late) == "<orion.buffer of float64[3, 2], apply=adagrad, max_delay=5>"
     assert isinstance(late, Buffer)
     assert late.shape == (3, 2)
+
+
+def test_how_late_updates_were_is_no_more_than_there_were():
+    group, totals = np.arange(900) % 7, np.zeros(7)
+    with orion.session("threads", 2, force_parallel=True):
+        for max_delay in (500, 10**6, 10**12):
+            count(group, orion.buffer(totals, max_delay=max_delay))
+            assert count.last_run.late
+            assert max(one.latest for one in count.last_run.late) <= 450
+    with pytest.raises(orion.ArgumentError, match=r"at most 1,000,000,000,000"):
+        orion.buffer(totals, max_delay=10**12 + 1)
+
+
+def test_a_buffer_of_another_view_of_the_array_is_told_of():
+    w, data = np.zeros(50), samples(100, 50)
+    with pytest.raises(orion.AliasError) as raised:
+        parallel_slr(*data, w, orion.buffer(w[:], max_delay=50), 0.1)
+    told = " ".join(str(raised.value).split())
+    assert "`w` and `late.array` share memory" in told
+    assert "make `late` of the array that is given as `w` itself" in told
+    assert "copy" not in told
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "longdouble", "bool", "complex128"])
+def test_dtypes_that_buffers_have_not(dtype):
+    with pytest.raises(orion.ArgumentError, match="float64 or float32, or of integers of 2 to 8 bytes"):
+        orion.buffer(np.zeros(3, dtype))
+
+
+def test_an_apply_with_other_parameters_is_told_of_with_its_place():
+    def keyword(v, u, *, c=3.0):
+        return v + u + c
+
+    def starred(*values):
+        return sum(values)
+
+    def three(v, u, c=3.0):
+        return v + u + c
+
+    for apply, what in [
+        (keyword, "parameters with `*`"),
+        (starred, "parameters with `*`"),
+        (three, "takes 3 arguments"),
+    ]:
+        with pytest.raises(orion.ArgumentError, match=rf"`{apply.__name__}` \(.*test_buffers.py:\d+\)") as raised:
+            orion.buffer(np.zeros(3), apply)
+        assert what in str(raised.value)

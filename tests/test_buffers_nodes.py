@@ -117,6 +117,13 @@ def test_no_update_is_later_than_was_said(max_delay, send, nodes):
     assert {one.latest for one in look.last_run.late} <= {*range(max_delay + 1)}
 
 
+def test_how_late_updates_were_is_no_more_than_there_were(nodes):
+    group, totals = np.arange(900) % 7, np.zeros(7)
+    for max_delay in (500, 10**6, 10**12):
+        count(group, orion.buffer(totals, max_delay=max_delay))
+        assert max(one.latest for one in count.last_run.late) <= 300
+
+
 def test_a_model_learns_as_it_does_one_by_one(nodes):
     data = samples(3000, 50)
     serial, w = np.zeros(50), np.zeros(50)

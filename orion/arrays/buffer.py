@@ -19,8 +19,14 @@ from orion.arrays.sending import AT_THE_BOUND, Sending
 from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 
+MOST_DELAY = 10**12
+"""More than any loop has iterations."""
+
 MAX_DELAY = 1000
 """How many iterations updates may be late where the user does not say."""
+
+OTHERS = ("int8", "uint8", "float16", np.dtype(np.longdouble).name)
+"""The dtypes of numbers that arrays with buffers have not: sums of two updates leave one byte soon."""
 
 Dense = NDArray[Any] | DenseArray
 
@@ -142,8 +148,8 @@ def buffer(
             raise ArgumentError(describe(what, hint="give helpers with an element for each element of the array"))
     if len({id(one) for one in (w, *helpers)}) <= len(helpers):
         raise ArgumentError(describe("the array and its helpers are not all different arrays", hint="give each once"))
-    if (type(max_delay) is not int and not isinstance(max_delay, np.integer)) or max_delay < 0:
-        hint = "give the most iterations that updates of others may be late; 0 for none"
+    if (type(max_delay) is not int and not isinstance(max_delay, np.integer)) or not 0 <= max_delay <= MOST_DELAY:
+        hint = f"give the most iterations that updates of others may be late, at most {MOST_DELAY:,}; 0 for none"
         raise ArgumentError(describe(f"`max_delay={max_delay!r}` of a buffer", hint=hint))
     if not isinstance(deterministic, bool):
         raise ArgumentError(describe(f"`deterministic={deterministic!r}` of a buffer", hint="write True or False"))
@@ -167,8 +173,8 @@ def check_array(what: str, array: object) -> None:
     if not isinstance(array, DenseArray) and type(array) is not np.ndarray:
         hint = "give a NumPy array, or one of `orion.array`, `orion.zeros`, …"
         raise ArgumentError(describe(f"{what} is a {type(array).__name__}", hint=hint))
-    if array.dtype.kind not in "iuf" or array.dtype.itemsize < 2 or not array.dtype.isnative:
-        hint = "use an array of integers or of real floats"
+    if array.dtype.kind not in "iuf" or array.dtype.name in OTHERS or not array.dtype.isnative:
+        hint = "use an array of float64 or float32, or of integers of 2 to 8 bytes"
         raise ArgumentError(describe(f"{what} has the dtype {array.dtype}", hint=hint))
     if not array.ndim:
         raise ArgumentError(describe(f"{what} has no dimensions", hint="use an array of one element"))
@@ -188,6 +194,8 @@ def _check_apply(apply: object, helpers: int, snapshots: int) -> None:
     if not isinstance(apply, FunctionType):
         raise ArgumentError(describe(f"`apply` of a buffer is a {type(apply).__name__}", hint=hint))
     code = apply.__code__
-    if code.co_flags & 0x0C or code.co_kwonlyargcount or code.co_argcount != wanted:
-        what = f"`apply` of a buffer takes {code.co_argcount} arguments, and is given {wanted}"
-        raise ArgumentError(describe(what, hint=hint))
+    own = f"`{apply.__name__}` ({code.co_filename}:{code.co_firstlineno}), the `apply` of a buffer,"
+    if code.co_flags & 0x0C or code.co_kwonlyargcount:
+        raise ArgumentError(describe(f"{own} has parameters with `*`, or after it", hint=hint))
+    if code.co_argcount != wanted:
+        raise ArgumentError(describe(f"{own} takes {code.co_argcount} arguments, and is given {wanted}", hint=hint))

@@ -22,6 +22,10 @@ class Sending:
     batch: int
     bandwidth: float
 
+    def __repr__(self) -> str:
+        bandwidth = f"{8 * self.bandwidth:g} bits per second" if self.bandwidth else "as measured"
+        return f"<orion.pacing: {self.order or 'nothing'} first, {self.batch:,} bytes a message, {bandwidth}>"
+
 
 AT_THE_BOUND = Sending("", BATCH, 0.0)
 """Nothing is sent but what the bound asks for."""

@@ -98,7 +98,7 @@ def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps:
         if study is not None:
             yield from _studied(study, nest, types, maps)
             return
-    message = "its trips are not known before it runs, or what it does is not affine: it is taken to be serial"
+    message = "has trips that are not known before it runs, or does what is not affine: it is taken to be serial"
     yield Verdict(loop.index, loop.span.line, (), (Reason(ReasonKind.BLOCKS, "ORN107", message, (loop.span,), ""),))
 
 

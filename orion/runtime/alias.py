@@ -15,13 +15,16 @@ from orion.arrays.sparse import SparseArray
 from orion.errors import AliasError, describe
 from orion.ir.cures import hold
 
+NO_PARTS: Mapping[str, str] = {}
+
 MAX_WORK = 100_000
 """Candidate solutions tried to find out whether two strided views share an element (a few milliseconds)."""
 
 
-def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str]) -> None:
+def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str], parts: Mapping[str, str] = NO_PARTS) -> None:
     """Raise `AliasError` where two arrays share an element and one of them is written, or an array that is
-    written has one element at two places. `memory` is by argument name.
+    written has one element at two places. `memory` is by argument name; `parts` are arguments that are parts of others,
+    such as the array of a buffer, with what they are called.
 
     Views of one array that interleave without sharing an element, such as `a[::2]` and `a[1::2]`, pass. So
     hard a case that it cannot be told counts as sharing.
@@ -34,9 +37,19 @@ def check_aliases(memory: Mapping[str, NDArray[Any]], written: Set[str]) -> None
     for (first, left), (second, right) in combinations(memory.items(), 2):
         if (first in written or second in written) and np.may_share_memory(left, right) and _share(left, right):
             name = first if first in written else second
-            what = f"`{first}` and `{second}` share memory, and the loop writes `{name}`"
+            said = {one: parts.get(one, one) for one in (first, second)}
+            what = f"`{said[first]}` and `{said[second]}` share memory, and the loop writes `{said[name]}`"
             why = "it was planned for arrays that are independent of each other"
-            raise AliasError(describe(what, why=why, hint=_apart(first, second, written)))
+            hint = _apart(first, second, written) if parts.keys().isdisjoint(said) else _same(said, parts)
+            raise AliasError(describe(what, why=why, hint=hint))
+
+
+def _same(said: Mapping[str, str], parts: Mapping[str, str]) -> str:
+    """What to write for arrays of which one is known by a buffer: its own array is the one that the loop reads."""
+    own = next(words for name, words in said.items() if name in parts)
+    other = next((words for name, words in said.items() if words != own), own)
+    maker = own.split(".")[0]
+    return f"make `{maker}` of the array that is given as `{other}` itself, not of a view of it, or of another array"
 
 
 def check_sparse_aliases(arguments: Mapping[str, object], written: Set[str]) -> None:

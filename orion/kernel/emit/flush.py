@@ -141,7 +141,8 @@ class Flushes:
         if self._facts.relaxed.has_delays:
             with writer.block(f"if not {self._flush}({', '.join(self._passed())}, control):"):
                 writer.add(self._leave)
-        writer.add(f"has_applied({self._of('clocks')}, {self._of('notes')}, {iterations})")
+        noted = f"{iterations}, {self._facts.relaxed.max_delay}"
+        writer.add(f"has_applied({self._of('clocks')}, {self._of('notes')}, {noted})")
 
     def _apply_in_turn(self, writer: Writer) -> None:
         clocks = f"{self._of('clocks')}, {self._of('notes')}, control"

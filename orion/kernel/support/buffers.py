@@ -30,6 +30,7 @@ from orion.kernel.calling import (
     FLUSHES,
     GO,
     HISTOGRAM,
+    LEAST,
     LEFT,
     LOCKS,
     MOST_LATE,
@@ -116,22 +117,26 @@ def may_begin(
                 give_way()
             found = load_acquire(clocks, other * CLOCK_STRIDE)
         if found or not rests:
-            least = min(least, found)
-    late = max(0, base + notes[COUNT] + every - least)
+            least = min(least, max(found, base))  # who has not begun has applied none
     notes[WAITS] += spins > 0
-    notes[MOST_LATE] = max(notes[MOST_LATE], late)
-    notes[HISTOGRAM + late * BINS // (max_delay + 1)] += 1
+    notes[LEAST] = least
     return not is_left(control)
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def has_applied(clocks: Any, notes: Any, iterations: int) -> None:  # pragma: no cover - compiled
-    """Tell the others that the updates of so many more iterations have been applied."""
+def has_applied(clocks: Any, notes: Any, iterations: int, max_delay: int) -> None:  # pragma: no cover - compiled
+    """Tell the others that the updates of so many more iterations have been applied, and note how late theirs were in
+    these: clocks only rise, so that what was seen before them is the most."""
     if notes[UNBOUND]:
         return
     notes[COUNT] += iterations
     notes[FLUSHES] += 1
-    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, (notes[ROUND] << ROUND_BITS) + 1 + notes[COUNT])
+    now = (notes[ROUND] << ROUND_BITS) + 1 + notes[COUNT]
+    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, now)
+    if iterations:
+        late = max(0, now - notes[LEAST])
+        notes[MOST_LATE] = max(notes[MOST_LATE], late)
+        notes[HISTOGRAM + late * BINS // (max_delay + 1)] += 1
     fence()
 
 
