@@ -677,3 +677,67 @@ def test_an_apply_with_other_parameters_is_told_of_with_its_place():
         with pytest.raises(orion.ArgumentError, match=rf"`{apply.__name__}` \(.*test_buffers.py:\d+\)") as raised:
             orion.buffer(np.zeros(3), apply)
         assert what in str(raised.value)
+
+
+# ---------------------------------------------------------------- what is read beside the loop with the updates
+
+
+@orion.parallel_for
+def read_after(w, late, out, n):
+    for e in range(out.shape[0]):
+        for _ in range(n):
+            late[0] += 1.0
+        out[e] = w[0]
+
+
+@orion.parallel_for
+def read_into_a_scalar(w, late, out, n):
+    t = 0.0
+    for _ in range(out.shape[0]):
+        for i in range(n):
+            late[i % 2] += 1.0
+        t += w[0]
+    out[0] = t
+
+
+@orion.parallel_for
+def read_by_a_condition(w, late, out, n):
+    for _ in range(out.shape[0]):
+        for _ in range(n):
+            late[0] += 1.0
+        if w[0] > 2.5 * n:
+            break
+
+
+@orion.parallel_for
+def read_before(w, late, out, n):
+    for e in range(out.shape[0]):
+        c = w[0]
+        for i in range(n):
+            late[i % 3] += 1.0
+        out[e] = c
+
+
+@orion.parallel_for
+def read_by_a_loop(w, late, out, n):
+    for e in range(out.shape[0]):
+        for i in range(n):
+            late[i % 3] += 1.0
+        total = 0.0
+        for i in range(n):
+            total += w[i % 3]
+        out[e] = total
+
+
+@pytest.mark.parametrize("workers", [1, 2], indirect=True)
+@pytest.mark.parametrize(
+    "function",
+    [read_after, read_into_a_scalar, read_by_a_condition, read_before, read_by_a_loop],
+    ids=lambda f: f.__name__,
+)
+def test_what_is_read_beside_the_loop_with_the_updates_has_them_all(function, workers):
+    for max_delay in (1, 10, 1000, 10**6):
+        found, expected = ((np.zeros(3), np.zeros(5)) for _ in range(2))
+        function(found[0], orion.buffer(found[0], max_delay=max_delay), found[1], 300)
+        function.serial(expected[0], orion.buffer(expected[0]), expected[1], 300)
+        np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))

@@ -13,7 +13,7 @@ What the updates are applied with need not be among the parameters of the functi
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from copy import deepcopy
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -158,53 +158,14 @@ def _write(definition: ast.FunctionDef, one: BufferOf, source: SourceText, used:
 
 
 def _loops_with_updates(definition: ast.FunctionDef, name: str) -> set[int]:
-    """The identities of the `for`s that a buffer is updated in, but for those around that only repeat this
-    (`orion.dependence.repeated`)."""
-    found: set[int] = set()
-
-    def look(node: ast.AST, around: tuple[ast.For, ...]) -> None:
-        if isinstance(node, ast.For):
-            around = (*around, node)
-        if isinstance(node, ast.AugAssign) and _is_part_of(node.target, name):
-            for depth, loop in enumerate(around):
-                if all(_depends_on(inner, loop, name) for inner in around[depth + 1 :]):
-                    found.add(id(loop))
-        for child in ast.iter_child_nodes(node):
-            look(child, around)
-
-    look(definition, ())
-    return found
-
-
-def _depends_on(inner: ast.For, loop: ast.For, name: str) -> bool:
-    """Whether a `for` with updates does not just repeat them in each round of one around it."""
-    if _names(loop.target) & _names(inner):
-        return True
-    updates = [one for one in ast.walk(inner) if isinstance(one, ast.AugAssign) and _is_part_of(one.target, name)]
-    if not isinstance(inner.target, ast.Name) or not all(_has(one.target, inner.target.id) for one in updates):
-        return False
-    inside = {id(one) for one in ast.walk(inner)}
-    return bool({one for one in _assigned(loop) if id(one) not in inside and one.id in _names(inner)})
-
-
-def _has(target: ast.expr, variable: str) -> bool:
-    assert isinstance(target, ast.Subscript)
-    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-    return any(isinstance(part, ast.Name) and part.id == variable for part in parts)
-
-
-def _assigned(loop: ast.For) -> Iterator[ast.Name]:
-    """The names of what a loop assigns, elements of arrays included, but for the variables of loops."""
-    for node in ast.walk(loop):
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-        )
-        for target in targets:
-            yield from (one for one in ast.walk(target) if isinstance(one, ast.Name) and _is_base(one, target))
-
-
-def _is_base(name: ast.Name, target: ast.expr) -> bool:
-    return name is (target.value if isinstance(target, ast.Subscript) else target)
+    """The identities of the `for`s that a buffer is updated in: what they read of its array may have updates that are
+    not applied yet, also beside an inner `for` with the updates, as all may be planned as one loop."""
+    return {
+        id(loop)
+        for loop in ast.walk(definition)
+        if isinstance(loop, ast.For)
+        and any(isinstance(node, ast.AugAssign) and _is_part_of(node.target, name) for node in ast.walk(loop))
+    }
 
 
 def _is_part_of(target: ast.expr, name: str) -> bool:

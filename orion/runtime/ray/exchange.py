@@ -139,7 +139,7 @@ def program_exchange(
         except ApartError as error:
             loops.append(_on_home_node(loop, found, cells, names, place, str(error)))
         else:
-            loops.append(replace(one, accesses=by_round, rounds_overlap=False) if varies else one)
+            loops.append(replace(one, accesses=_exact(by_round, loop), rounds_overlap=False) if varies else one)
     return ProgramExchange(names, place, cells, tuple(loops))
 
 
@@ -230,7 +230,7 @@ def _shared_out(
             f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
         )
     _refuse_late(loop)
-    late = {name for one in loop.plan.nest.buffered for name in one.names}
+    late = _late_names(loop)
     prints = [one for one in prints if one.array not in late]
     overlap = loop.plan.rounds_overlap and not late
     used = {one.array: cells[one.array] for one in prints}
@@ -267,6 +267,17 @@ def _refuse_late(loop: Scheduled) -> None:
         told = f"copies of {arrays} are pulled together in memory that workers share"
     if told:
         raise ApartError(in_users_words(told, plan.nest.function))
+
+
+def _late_names(loop: Scheduled) -> Set[str]:
+    """What updates that may be late have to do with: which tiles touch which of its elements does not matter."""
+    return {name for one in loop.plan.nest.buffered for name in one.names}
+
+
+def _exact(accesses: LoopAccesses, loop: Scheduled) -> LoopAccesses:
+    """The accesses of a loop without those to arrays with buffers."""
+    late = _late_names(loop)
+    return replace(accesses, accesses=tuple(one for one in accesses.accesses if one.array not in late))
 
 
 def _kept_alike(loop: Scheduled, cells: Mapping[str, Cells], nodes: int) -> Iterator[tuple[str, Usage]]:
