@@ -37,7 +37,10 @@ class BufferedLoop:
         self.is_deterministic = self.kind != "elements" and chance.random() < 0.25
         self.has_helper = chance.random() < 0.3
         self.options = {} if chance.random() < 0.7 else {"schedule": "dynamic"}
-        self.rounds = chance.choice((1, 1, 1, 3))
+        self.rounds = chance.choice((1, 3))
+        later = random.Random(-seed)
+        self.reads_after = self.rounds > 1 and later.random() < 0.5
+        self.turns = self.rounds > 1 and self.kind == "range" and later.random() < 0.6
         self.is_written = Counter[str]()
         self.text = self._function()
         self.send = chance.choice(
@@ -54,7 +57,7 @@ class BufferedLoop:
             "down": ["for i in range(n - 1, -1, -1):"],
             "elements": ["for (i, j), x in data:"],
         }[self.kind]
-        lines = ["def f(data, keys, edges, given, w, late, v, rows_late, seen, own, n, m, rounds):"]
+        lines = ["def f(data, keys, edges, given, w, late, v, rows_late, seen, own, after, turned, n, m, rounds):"]
         depth = 1
         if self.rounds > 1:
             lines.append("    for r in range(rounds):")
@@ -62,7 +65,12 @@ class BufferedLoop:
         lines += ["    " * depth + head for head in heads]
         depth += len(heads)
         body = [line for _ in range(self.chance.randint(1, 4)) for line in self._statement()]
-        return "\n".join([*lines, *("    " * depth + line for line in body)]) + "\n"
+        if self.turns:  # another part of an exact array in each round, of which blocks need parts of each other
+            body.append("turned[r + 1, i] = turned[r, n - 1 - i] + 1")
+        lines += ["    " * depth + line for line in body]
+        if self.reads_after:
+            lines.append("        after[r] = w[0] + v[0, 0]")
+        return "\n".join(lines) + "\n"
 
     def _statement(self) -> list[str]:
         kind = self.chance.choice(("update", "update", "row", "inner", "if", "see", "own", "while"))
@@ -120,9 +128,10 @@ class BufferedLoop:
             "data": data, "keys": rng.integers(0, self.size, 2 * n + 1), "edges": edges,
             "given": rng.integers(1, 9, 2 * n + 1).astype(dtype), "w": w, "late": late, "v": v,
             "rows_late": orion.buffer(v, max_delay=self.max_delay, deterministic=self.is_deterministic, send=self.send),
-            "seen": np.zeros(n, dtype), "own": np.zeros(n, np.int64), "n": self.n, "m": self.m, "rounds": self.rounds,
+            "seen": np.zeros(n, dtype), "own": np.zeros(n, np.int64), "n": self.n,
+            "after": np.zeros(3), "turned": np.zeros((4, n)), "m": self.m, "rounds": self.rounds,
         }  # fmt: skip
-        return given, {"w": w, "v": v, "own": given["own"]}
+        return given, {name: given[name] for name in ("w", "v", "own", "after", "turned")}
 
     def run(self, workers: int, tally: Counter[str], session: AbstractContextManager[Any] | None = None) -> None:
         """Run it by Python and by Orion, in a session that is given or on threads; AssertionError where these
@@ -147,6 +156,8 @@ class BufferedLoop:
         tally["relaxed"] += any(loop.strategy == "relaxed" for loop in plan.loops)
         tally.update({str(one.how) for loop in plan.loops for one in loop.relaxed.arrays})
         tally["late"] += any(one.latest for one in run.late)
+        tally["read after"] += self.reads_after
+        tally["turned"] += self.turns
         tally["sent"] += bool(run.sent)
         tally["early"] += any(one.early for one in run.sent)
         tally["in order"] += self.is_deterministic
