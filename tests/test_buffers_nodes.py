@@ -134,6 +134,23 @@ def test_no_update_is_later_than_was_said(max_delay, send, nodes):
     assert {one.latest for one in look.last_run.late} <= {*range(max_delay + 1)}
 
 
+def test_those_who_go_on_alone_have_the_updates_of_those_who_are_through(nodes):
+    """The work of the other node is a thousand times that of the home node, which is through long before."""
+    n = 600
+    w, who, seen, work = np.zeros(3), np.zeros(n, np.int64), np.zeros((n, 3)), np.full(n, 200)
+    late = orion.buffer(w, max_delay=1000)
+    schedule = look.plan(who, work, seen, w, late).schedule()
+    for block, worker in enumerate(schedule.owner.tolist()):
+        who[schedule.bounds[0][block] : schedule.bounds[0][block + 1]] = worker
+    work[who == 2] *= 2000
+    for _ in range(3):
+        w[:] = 0
+        look(who, work, seen, w, late)
+        theirs = seen[who == 2]
+        for other in (0, 1):
+            assert theirs[-1, other] == (who == other).sum()  # none is kept back until the end
+
+
 def test_how_late_updates_were_is_no_more_than_there_were(nodes):
     group, totals = np.arange(900) % 7, np.zeros(7)
     for max_delay in (500, 10**6, 10**12):

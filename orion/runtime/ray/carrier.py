@@ -207,9 +207,11 @@ class Carrier:
         return self._over.is_set() or bool((self._memory.control[:, 0] != GO).any())
 
     def _send_all(self, clocks: Ints) -> None:
-        """Send all that has changed, and then the clocks that were read before that. At the end of a round the home
-        node sends no changes: whoever needs the arrays after it is sent them as the home node has them, by all."""
-        is_last = bool((clocks >= self._done).all()) and self._is_home
+        """Send all that has changed, and then the clocks that were read before that. When all workers of all nodes have
+        done a round the home node sends no changes: whoever needs the arrays after it is sent them as the home node has
+        them, by all. Until then others may still read."""
+        everybody = self._memory.clocks[self._loop][::CLOCK_STRIDE]
+        is_last = self._is_home and bool((clocks >= self._done).all()) and bool((everybody >= self._done).all())
         for one in () if is_last else self._carried.values():
             rows = self._changed(one)
             for start in range(0, len(rows), one.rows_of_batch):
