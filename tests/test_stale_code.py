@@ -211,6 +211,9 @@ def test_text_and_code_are_compared_wholly():
         ("g =", "h = g ="),
     ]:
         assert not is_source_of(same.replace(old, new), compiled(same)), (old, new)
+    asserted = "def f(x):\n    assert x\n    return x + 1\n"
+    assert is_source_of(asserted, compiled(asserted))
+    assert not is_source_of(asserted.replace("1", "2"), compiled(asserted))
     alone = compiled(same.removeprefix("import math\n\n"))
     assert is_source_of("\n\n" + same, compiled("\n\n" + same))
     assert not is_source_of("\n\n" + same, alone)

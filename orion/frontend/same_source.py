@@ -14,20 +14,23 @@ from types import CodeType, FunctionType
 
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
+_OF_PYTEST = ("@py_assert", "@pytest_ar", "@py_format", "@py_builtins")
+"""How names begin that no Python has."""
+
 
 def is_source_of(text: str, function: FunctionType) -> bool:
     """Whether `function` was compiled from the `text` of its file, or of its cell of a notebook.
 
-    A function with an `assert` is taken for what its text says: pytest writes other code for these.
+    One that pytest has written other code for, as it has an `assert`, is taken for what its text says.
     """
     code = function.__code__
     try:
         tree = _parsed(text)
     except (SyntaxError, ValueError):
         return False
-    around = [one for one in tree.body if _first_line(one) <= code.co_firstlineno <= (one.end_lineno or 0)]
-    if any(isinstance(one, ast.Assert) for each in around for one in ast.walk(each)):
+    if any(name.startswith(_OF_PYTEST) for one in (code, *_inner(code)) for name in (*one.co_names, *one.co_varnames)):
         return True
+    around = [one for one in tree.body if _first_line(one) <= code.co_firstlineno <= (one.end_lineno or 0)]
     # Notebooks compile each statement for itself: then it makes no difference what is imported above it.
     alone = compile(ast.Module(around, []), code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
     whole = _compiled(text, code.co_filename, code.co_flags & _FUTURE)
