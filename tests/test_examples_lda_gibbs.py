@@ -45,7 +45,7 @@ def dense(model):
 def test_late_totals_end_near_the_serial_run(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("ORION_FORCE_PARALLEL")  # by it the serial run would be of all loops inside, each by itself
     picture = tmp_path / "curve.svg"
-    command = ["--documents", "300", "--vocabulary", "500", "--length", "60", "--topics", "20", "--sweeps", "40"]
+    command = ["--documents", "3000", "--vocabulary", "500", "--length", "60", "--topics", "20", "--sweeps", "40"]
     command += ["--every", "20", "--max-delay", "200", "--workers", "2", "--picture", str(picture)]
     found = lda_gibbs.run(lda_gibbs.parse(command))
     told = capsys.readouterr().out
@@ -56,7 +56,7 @@ def test_late_totals_end_near_the_serial_run(tmp_path, capsys, monkeypatch):
     assert late.curve[0][1] + 1.0 < late.curve[-1][1]
     assert abs(late.curve[-1][1] - serial.curve[-1][1]) < 0.1
     assert late.perplexity == pytest.approx(serial.perplexity, rel=0.05)
-    assert serial.latest == 0 <= late.latest <= 200
+    assert serial.latest == 0 < late.latest <= 200
     assert lda_gibbs.sweep.plan(*late.model.arguments()).strategy == "2d"
     assert "at most 200 iterations late" in " ".join(told.split())
     assert f"{late.curve[-1][1]:.4f}" in told

@@ -307,10 +307,12 @@ def test_a_run_whose_worker_on_another_node_dies_is_done_again(nodes):
         victim = nodes._backend._team.group.processes[-1]
         timer = threading.Timer(delay, os.kill, [victim, signal.SIGKILL])
         timer.start()
+        start = time.monotonic()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             mix(**mine)
         timer.join()
+        assert time.monotonic() - start < 60
         np.testing.assert_array_equal(mine["W"], expected["W"])
         np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
         if any(issubclass(one.category, orion.WorkerReplacedWarning) for one in told):

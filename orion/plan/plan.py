@@ -175,6 +175,12 @@ class LoopPlan:
         return self.tiles.time if isinstance(self.tiles, Tiled) else ()
 
     @property
+    def counts_on(self) -> bool:
+        """Whether a worker may rest between tiles, so that updates that may be late are counted on from those of others
+        when it goes on (`orion.kernel.support.buffers`)."""
+        return bool(self.time) or self.takes_tiles
+
+    @property
     def takes_tiles(self) -> bool:
         """Whether workers take tiles of each other: of dynamic loops and of those that an inspection has found."""
         return self.is_dynamic or isinstance(self.tiles, Inspected)

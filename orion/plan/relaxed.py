@@ -156,11 +156,11 @@ def _updates(
                 yield from _updates(inner, name, nest, runs, times, sizes)
 
 
-def why_apart(buffered: Sequence[Buffered], relaxed: Relaxed, rests: bool) -> str:
-    """Why updates cannot go from node to node; "" where they can. `rests`: tiles wait for each other."""
+def why_apart(buffered: Sequence[Buffered], relaxed: Relaxed, counts_on: bool) -> str:
+    """Why updates cannot go from node to node; "" where they can. `counts_on`: that of the plan."""
     if relaxed.deterministic:
         return "are applied in a fixed order by workers that share memory"
-    if rests:
+    if counts_on:
         return "are counted from tile to tile, which wait for each other in memory that workers share"
     if any(one.apply is not None for one in buffered):
         return "are no sums: workers apply them to memory that they share"

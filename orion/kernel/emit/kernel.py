@@ -58,7 +58,7 @@ def emit_kernel(
     facts = LoopFacts(
         nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block,
         plan.takes_tiles, isinstance(plan.tiles, Inspected) and plan.tiles.inspection.is_listed,
-        integers or {}, plan.relaxed, bool(plan.time) or plan.takes_tiles,
+        integers or {}, plan.relaxed, plan.counts_on,
     )  # fmt: skip
     arguments = kernel_arguments(facts)
     private = private_rows(facts)

@@ -74,8 +74,8 @@ class Carried:
 
 
 class Carrier:
-    """The carrier of worker `number`, the first one of its node, whose workers are `here`. It numbers its deliveries
-    for itself, as a sender that is none of the `workers`."""
+    """The carrier of a node in run `run`, whose workers are `here`. It numbers its deliveries for itself, as `sender`,
+    which is the number of no worker. `fail` ends the run with an error."""
 
     def __init__(
         self,

@@ -261,7 +261,7 @@ def _refuse_late(loop: Scheduled) -> None:
     if not plan.nest.late:
         return
     arrays = " and ".join(f"`{one.array}`" for one in plan.nest.late)
-    why = why_apart(plan.nest.buffered, plan.relaxed, bool(loop.schedule.waits.size))
+    why = why_apart(plan.nest.buffered, plan.relaxed, plan.counts_on)
     told = f"updates of {arrays} may be late, and {why}" if why else ""
     if plan.nest.replicas:
         told = f"copies of {arrays} are pulled together in memory that workers share"
