@@ -188,6 +188,15 @@ def test_workers_apply_updates_by_a_function_one_at_a_time(workers):
 
 
 @orion.parallel_for
+def slowly(group, work, late):
+    for i in range(group.shape[0]):
+        t = 1.0
+        for _ in range(work):
+            t = t * 1.0000001
+        late[group[i]] += t - t + 1.0
+
+
+@orion.parallel_for
 def look(who, work, seen, w, late):
     for i in range(who.shape[0]):
         t = 1.0

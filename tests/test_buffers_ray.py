@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import orion
-from tests.test_buffers import count, loss, parallel_slr, samples, slr
+from tests.test_buffers import count, loss, parallel_slr, samples, slowly, slr
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
@@ -48,15 +48,6 @@ def test_updates_that_are_no_numbers_leave_all_as_it_was(actors):
     with pytest.raises(orion.UpdateError, match="is not a number"):
         parallel_slr(*data, w, orion.buffer(w, max_delay=10), 0.1)
     np.testing.assert_array_equal(w.to_numpy(), 1.0)
-
-
-@orion.parallel_for
-def slowly(group, work, late):
-    for i in range(group.shape[0]):
-        t = 1.0
-        for _ in range(work):
-            t = t * 1.0000001
-        late[group[i]] += 1.0 + t - t
 
 
 @pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
