@@ -8,15 +8,11 @@ where they are others each time, as minibatches are, nobody looks.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import pairwise
 from math import prod
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,16 +23,11 @@ from orion.cost.extents import evaluated
 from orion.cost.sizes import Sizes
 from orion.cost.worth import ITEM_BYTES, barriers_of, chained_ns
 from orion.dependence.inspection import (
-    END,
-    ENDS,
-    FIRST,
     OUTSIDE,
-    PLACES,
     SWITCH,
     Inspectable,
     InspectedLoops,
     Inspection,
-    Ints,
     extent_argument,
 )
 from orion.errors import OrionError
@@ -53,7 +44,7 @@ from orion.sets.names import isl_name
 if TYPE_CHECKING:
     from orion.kernel.inspector.inspect import Costs
     from orion.kernel.inspector.on_disk import InspectionFile
-    from orion.runtime.prepared import PreparedProgram
+    from orion.runtime.prepared import Announcing, PreparedProgram
 
 KEPT = 4
 """How many inspections one function keeps; the least recently used goes first."""
@@ -64,9 +55,6 @@ is taken to have 16 times as much, and in memory; and each further line of a row
 
 CHECK_NS = 0.08
 """What it takes to compare a byte of an array with a copy: 2.3 ms were measured of 32 MB, a Zen 4."""
-
-MOST_ACCESSES = 1 << 27
-"""A list of more accesses would take more than a gigabyte: such loops are not inspected."""
 
 LOOK_AFTER_NS = 1e8
 """How long calls with the same contents are predicted to have run before one looks. Half of that may be gained by two
@@ -87,10 +75,6 @@ class Watched:
     inspectable: Inspectable
     rounds: float
     call_ns: float
-
-
-class TooManyError(Exception):
-    """A loop has more accesses than are listed."""
 
 
 @dataclass(slots=True)
@@ -189,7 +173,9 @@ class Inspections:
         """The inspection of a loop, perhaps one that is on disk; None where there is none, or one of its subscripts
         leaves its array: the loop then says so as it is written."""
         from orion.kernel.inspector.inspect import Listed, inspected
+        from orion.runtime.listing import TooManyError, listed
 
+        inspectable = watched.inspectable
         space = watched.loop.nest.ranges[0]
         start, stop, step = (evaluated(bound, sizes.known) for bound in (space.start, space.stop, space.step))
         if start is None or stop is None or not step:
@@ -203,7 +189,8 @@ class Inspections:
             return found
         try:
             given = {**_extents(sizes), **arguments}
-            ends, places, spent = self._listed(watched.inspectable, given, count, sizes.workers)
+            program = self._program(inspectable, given, count)
+            ends, places, spent = listed(inspectable, program, given, count, sizes.workers)
         except TooManyError:
             return None
         except (OrionError, ArithmeticError):
@@ -261,58 +248,27 @@ class Inspections:
         arrays = [arguments[name] for name in inspectable.reads]
         return CHECK_NS * sum(int(one.nbytes) for one in arrays if not self.properties.is_frozen(one))
 
-    def _listed(
-        self, inspectable: Inspectable, arguments: Mapping[str, Any], count: int, workers: int
-    ) -> tuple[Ints, Ints, float]:
-        """The accesses of so many iterations, each worker having listed a part of them, and the nanoseconds it took."""
-        from orion.runtime.backend import LocalBackend
+    def announcing(self, plan: FunctionPlan, sizes: Sizes, arguments: Mapping[str, Any]) -> tuple[Announcing, ...]:
+        """The programs that list what nodes are to fetch, of all loops."""
+        from orion.runtime.prepared import Announcing
 
-        bounds = [count * k // workers for k in range(workers + 1)]
-        parts = [slice(a, b) for a, b in pairwise(bounds) if a < b]
-        ends = np.empty(count, np.int64)
+        found = []
+        for number, loop in enumerate(plan.loops):
+            for one in loop.served:
+                lists, extents = one.announcer.lists, _extents(sizes)
+                needed = {name: length for name, length in extents.items() if name in lists.function.params}
+                program = self._program(lists, {**extents, **arguments}, one.count)
+                found.append(Announcing(number, one, program, needed))
+        return tuple(found)
 
-        def given(part: slice, places: Ints) -> dict[str, Any]:
-            own = {**arguments, FIRST: part.start, END: part.stop, ENDS: ends[part], PLACES: places}
-            return {name: own[name] for name in inspectable.function.params}
-
-        whole = slice(0, count)  # one program for all parts: what is known of its range must hold in each
-        program = self._program(inspectable, given(whole, ends[:0]))
-        backends = [LocalBackend(1) for _ in parts]
-        with ThreadPoolExecutor(len(parts)) as threads:
-
-            def all_parts(room: Sequence[Ints]) -> float:
-                begin = perf_counter_ns()
-                works = [
-                    partial(one.run, program, given(part, own))
-                    for one, part, own in zip(backends, parts, room, strict=True)
-                ]
-                _run_all(threads, works)
-                return perf_counter_ns() - begin
-
-            try:
-                return self._in_two_passes(all_parts, ends, parts)
-            finally:
-                for one in backends:
-                    one.close()
-
-    def _in_two_passes(
-        self, all_parts: Callable[[Sequence[Ints]], float], ends: Ints, parts: Sequence[slice]
-    ) -> tuple[Ints, Ints, float]:
-        """The accesses, which are counted first: where they end in the list of their part, then in that of all."""
-        all_parts([ends[:0]] * len(parts))  # what is compiled is compiled for that
-        counts = [int(ends[part][-1]) for part in parts]
-        if sum(counts) > MOST_ACCESSES:
-            raise TooManyError
-        places = np.empty(sum(counts), np.int64)
-        starts = np.cumsum([0, *counts]).tolist()
-        spent = 2 * all_parts([places[a:b] for a, b in pairwise(starts)])
-        for start, part in zip(starts, parts, strict=False):
-            ends[part] += start
-        return ends, places, spent
-
-    def _program(self, inspectable: Inspectable, given: Mapping[str, Any]) -> PreparedProgram:
+    def _program(self, inspectable: Inspectable, arguments: Mapping[str, Any], count: int) -> PreparedProgram:
+        """What lists the accesses of so many iterations: one for all parts of them, as what is known of its range must
+        hold in each."""
+        from orion.runtime.listing import given_part
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
+        none = np.empty(0, np.int64)
+        given = given_part(inspectable, arguments, slice(0, count), none, none)
         types, shapes = argument_types(given)
         key = (inspectable, *types.items())
         if key not in self.programs:
@@ -324,19 +280,6 @@ class Inspections:
         kernels = zip(made.loops, kernels_of(typed, plan, made, False), strict=True)
         loops = tuple(PreparedLoop(loop, plan.proved_schedule(loop), kernel) for loop, kernel in kernels)
         return PreparedProgram(made.program, loops, plan.sizes.known)
-
-
-def _run_all(threads: ThreadPoolExecutor, works: Sequence[Callable[[], object]]) -> None:
-    """Run all, each in a thread; here, one after the other, where there are no more threads: a process ends, say."""
-    runs, left = [], deque(works)
-    with suppress(RuntimeError):
-        while left:
-            runs.append(threads.submit(left[0]))
-            left.popleft()
-    for work in left:
-        work()
-    for run in runs:
-        run.result()
 
 
 def _extents(sizes: Sizes) -> dict[str, int]:

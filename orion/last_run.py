@@ -17,7 +17,7 @@ from orion.prepare import Preparation
 from orion.prepared_call import Prepared
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord, Noted, SentUpdates
+from orion.runtime.profile.records import CallRecord, FetchedRows, Noted, SentUpdates
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
 
@@ -148,6 +148,12 @@ class LastRun:
     def sent(self) -> tuple[SentUpdates, ...]:
         """What nodes have sent each other of updates that may be late, by nodes; none of calls on one node."""
         return self.ran.noted.sent
+
+    @property
+    def fetched(self) -> tuple[FetchedRows, ...]:
+        """What nodes were sent of arrays that are served, before their tiles needed it, by nodes; none of nodes that
+        were sent none."""
+        return self.ran.noted.fetched
 
     @property
     def pulls(self) -> tuple[Pulls, ...]:

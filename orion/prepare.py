@@ -432,7 +432,9 @@ class Preparation:
             serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
         rows = rows_of(typed.function, shapes)
-        program = PreparedProgram(made.program, loops, plan.sizes.known)
+        given = in_rows(arguments, rows)
+        announcing = self._inspections.announcing(made, plan.sizes, given)
+        program = PreparedProgram(made.program, loops, plan.sizes.known, announcing)
         watched = watched_loops(plan.function, plan.sizes)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
 

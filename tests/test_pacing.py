@@ -93,16 +93,16 @@ def test_importance_and_differences(dtype):
     now = base.copy()
     now[[1, 4, 6]] += np.array([2, 3, 7], dtype)
     weights = np.zeros(3)
-    assert weigh(now, base, 3, 0.5, weights) == 3
+    assert weigh(now, base, 3, 0.5, np.arange(3), weights) == 3
     np.testing.assert_allclose(weights, [2 / 4, 3 / 3, 7 / 14])
     told = np.full((2, 3), 9, dtype)
     take(now, base, 3, np.array([2, 0]), told)
     np.testing.assert_array_equal(told, [[7, 0, 0], [0, 2, 0]])  # the last row is shorter
-    assert weigh(now, base, 3, 0.5, weights) == 1
+    assert weigh(now, base, 3, 0.5, np.arange(3), weights) == 1
     locks, control = np.zeros(8 * 1024, np.int64), np.zeros(8, np.int64)
     others, known = np.arange(7).astype(dtype), np.arange(7).astype(dtype)
     for together in (1, 3, RUNS, 0):
-        assert add(others, known, 3, np.array([2, 0]), told, together, locks, control)
+        assert add(others, known, 3, 7, np.array([2, 0]), told, together, locks, control)
     np.testing.assert_array_equal(others, np.arange(7) + 4 * np.array([0, 2, 0, 0, 0, 0, 7]))
     np.testing.assert_array_equal(others, known)
     assert not locks.any()
@@ -112,8 +112,8 @@ def test_what_is_infinite_or_no_number_is_told_once():
     from orion.kernel.support.carried import take, weigh
 
     base, now, weights = np.array([0.0, np.inf, np.nan, 1.0]), np.array([np.inf, np.inf, np.nan, np.nan]), np.zeros(4)
-    assert weigh(now, base, 1, 1.0, weights) == 2
+    assert weigh(now, base, 1, 1.0, np.arange(4), weights) == 2
     told = np.zeros((4, 1))
     take(now, base, 1, np.arange(4), told)
     np.testing.assert_array_equal(told[:, 0], [np.inf, 0, np.nan, np.nan])
-    assert weigh(now, base, 1, 1.0, weights) == 0
+    assert weigh(now, base, 1, 1.0, np.arange(4), weights) == 0

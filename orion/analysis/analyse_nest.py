@@ -13,6 +13,7 @@ from orion.cost.placement import array_uses
 from orion.cost.worth import work_of
 from orion.dependence.access import LoopDependences
 from orion.dependence.analyse import analyse_loop
+from orion.dependence.announcer import announcers
 from orion.dependence.early_exits import ends_early
 from orion.dependence.inspector import inspectable
 from orion.dependence.model import Model, used_names
@@ -53,6 +54,7 @@ def analyse_nest(
         summed=None,
         inspectable=inspector,
         uninspected=why_none,
+        announcers=announcers(nest, types, analysis) if nest.buffered else (),
         capped=(),
         round_ns=0.0,
         middle_round=(),

@@ -9,6 +9,7 @@ from orion.cost.candidate import Candidate
 from orion.cost.placement import ArrayUse
 from orion.cost.worth import Work
 from orion.dependence.access import LoopDependences
+from orion.dependence.announcer import Announcer
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.inspection import Inspectable
 from orion.dependence.model import Model
@@ -66,7 +67,8 @@ class AnalysedLoop:
     """What planning a loop needs that does not depend on shapes or workers: computed once per types.
 
     `form` says what the loop is to the source. `inspectable` is its inspector, None where it has none or needs none;
-    `uninspected` is why it has none, or why a loop without candidates is not cut at all.
+    `uninspected` is why it has none, or why a loop without candidates is not cut at all. `announcers` list what it
+    touches of arrays with buffers.
     `summed` is how it is parallel with copies of arrays that it adds to;
     None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
     taken too long. `round_ns` is the predicted time of the longest loop in the compiled serial loop around it; 0 where
@@ -84,6 +86,7 @@ class AnalysedLoop:
     summed: Summed | None
     inspectable: Inspectable | None
     uninspected: tuple[Reason, ...]
+    announcers: tuple[Announcer, ...]
     capped: tuple[Reason, ...]
     round_ns: float
     middle_round: tuple[tuple[str, int], ...]

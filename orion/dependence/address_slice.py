@@ -118,7 +118,13 @@ def address_slice(nest: LoopNest, types: Types, analysis: LoopDependences) -> Ad
             f"`{rounded.name}` adds up floats in the order of the iterations: store what each of them adds in an array"
         )
         raise NoInspectorError(f"{why}, and add that up in a loop of its own", rounded.span)
-    return _Slicer(nest, types, arrays).slice()
+    return _Slicer(nest, types, arrays).of_what_is_written()
+
+
+def slice_for(nest: LoopNest, types: Types, array: str) -> AddressSlice:
+    """The slice of a loop for one of its arrays, which it may only read. NoInspectorError where it has none, and where
+    scalars that subscripts may need are handed on from iteration to iteration."""
+    return _Slicer(nest, types, (array,)).slice()
 
 
 def _rounded(reductions: Sequence[Reduction], function: Function, types: Types) -> Reduction | None:
@@ -151,6 +157,12 @@ class _Slicer:
     def function(self) -> Function:
         return self.nest.function
 
+    def of_what_is_written(self) -> AddressSlice:
+        found = self.slice()
+        if not any(isinstance(one, Access) and one.is_write for one in all_items(found.items)):
+            raise NoInspectorError("it writes nothing that is told apart", self.loop.span)
+        return found
+
     def slice(self) -> AddressSlice:
         self.keyed = {name: self.subscripts_of(name) for name in self.arrays}
         items: tuple[Item, ...] = ()
@@ -160,8 +172,6 @@ class _Slicer:
             self.needed |= names_of(items)
             if (len(self.needed), len(self.hidden)) == before:
                 break
-        if not any(isinstance(one, Access) and one.is_write for one in all_items(items)):
-            raise NoInspectorError("it writes nothing that is told apart", self.loop.span)
         if isinstance(self.loop.space, Range) and self.loop.space.var not in self.needed:
             raise NoInspectorError("each of its iterations touches the same elements", self.loop.span)
         return AddressSlice(self.loop, self.arrays, tuple(self.keyed[name] for name in self.arrays), items)

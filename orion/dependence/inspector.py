@@ -64,7 +64,7 @@ def inspectable(
     in_pieces = extremes or bool(scalars.choices or analysis.private)
     try:
         found = address_slice(nest, types, analysis)
-        made = None if found is None else _inspectable(found, nest.function, types, in_pieces)
+        made = None if found is None else inspector_of(found, nest.function, types, in_pieces)
         if made is not None and (why := why_in_order(nest, scalars, of_lists=True)):  # their order depends on workers
             return None, why
         return made, ()
@@ -75,7 +75,8 @@ def inspectable(
         return None, (Reason.of("ORN131", f"it is not inspected: {error.why}", error.span),)
 
 
-def _inspectable(found: AddressSlice, function: Function, types: Types, in_pieces: bool) -> Inspectable:
+def inspector_of(found: AddressSlice, function: Function, types: Types, in_pieces: bool) -> Inspectable:
+    """The inspector of a loop that has such a slice. NoInspectorError where there is none."""
     loop, span = found.loop, found.loop.span
     body, extents = with_extents((*_before(found, function, types), *_listing(found)))
     used = names_in(*body)

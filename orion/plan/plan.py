@@ -13,6 +13,7 @@ from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
+from orion.dependence.announcer import Announcer
 from orion.dependence.inspection import Inspectable, Inspection, Ints
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import ArgumentType
@@ -123,6 +124,22 @@ Tiles = Tiled | Uncut | NotInspected | Inspected
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """An array with a buffer that several nodes do not have whole, number `number` of those of its loop: `announcer`
+    lists the rows that its iterations touch, of which there are `count`, the first with coordinate `first`."""
+
+    number: int
+    announcer: Announcer
+    first: int
+    count: int
+
+    @property
+    def array(self) -> str:
+        """The name of the array."""
+        return self.announcer.array
+
+
+@dataclass(frozen=True, slots=True)
 class LoopPlan:
     """How one loop is run.
 
@@ -136,7 +153,8 @@ class LoopPlan:
     the loop adds to without knowing which iterations share them. `works` are its statements as the prediction of their
     time needs them, where they are known: those of a loop in another order in the loops of the source. `is_dynamic`:
     a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
-    space dimension each worker has. `relaxed` are its arrays with buffers.
+    space dimension each worker has. `relaxed` are its arrays with buffers, and `served` those of which several nodes
+    fetch what tiles announce.
     """
 
     nest: LoopNest
@@ -158,6 +176,7 @@ class LoopPlan:
     is_dynamic: bool
     deal: Deal
     relaxed: Relaxed
+    served: tuple[Served, ...]
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)

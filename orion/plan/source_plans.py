@@ -93,6 +93,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         is_dynamic=any(part.is_dynamic for part in parts),
         deal=max(parts, key=lambda part: len(part.nest.limits)).deal,
         relaxed=NOT_RELAXED,
+        served=(),
     )
 
 

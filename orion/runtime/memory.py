@@ -43,7 +43,8 @@ class RunMemory:
     fills the other, and cannot be two rounds behind, for all wait for each other in each. `copies[k]` has such a pair
     for each array that loop k has copies of: (2, blocks, *shape). `clocks[k]` are the clocks of the workers in loop k,
     where it has arrays with buffers, and `locks` are those of their elements (`orion.kernel.support.buffers`);
-    `notes[k]` are the notes of the workers in it, (workers, NOTES_SIZE).
+    `notes[k]` are the notes of the workers in it, (workers, NOTES_SIZE). `fetched[k]` are how many rows of each of its
+    arrays with buffers have come from the home node, where it has arrays that are served.
     """
 
     control: Ints
@@ -54,6 +55,7 @@ class RunMemory:
     clocks: tuple[Ints, ...]
     locks: Ints
     notes: tuple[Ints, ...]
+    fetched: tuple[Ints, ...]
 
     def reset(self) -> None:
         """Make everything ready for a run. No worker may be running."""
@@ -112,6 +114,7 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
         clocks=tuple(clocks_of(loop, prepared.workers, allocate) for loop in prepared.loops),
         locks=allocate((CLOCK_STRIDE * LOCKS if any(loop.plan.nest.late for loop in prepared.loops) else 0,), INT64),
         notes=tuple(notes_of(loop, prepared.workers, allocate) for loop in prepared.loops),
+        fetched=tuple(_fetched(loop, allocate) for loop in prepared.loops),
     )
 
 
@@ -123,6 +126,10 @@ def clocks_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zer
 def notes_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zeros) -> Ints:
     """The notes of so many workers in a loop, none where it has no arrays with buffers or replicas."""
     return allocate((workers if loop.plan.nest.late else 0, NOTES_SIZE), INT64)
+
+
+def _fetched(loop: PreparedLoop, allocate: Allocate) -> Ints:
+    return allocate((CLOCK_STRIDE * len(loop.plan.relaxed.arrays) if loop.plan.served else 0,), INT64)
 
 
 def meeting_flags(workers: int, allocate: Allocate = aligned_zeros) -> Ints:

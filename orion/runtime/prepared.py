@@ -10,7 +10,7 @@ from orion.cost.grid import DISPATCH_NS, predicted_ns
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
 from orion.plan.deal import dealt_by_times
-from orion.plan.plan import LoopPlan, with_deal
+from orion.plan.plan import LoopPlan, Served, with_deal
 from orion.schedule.build import most_workers
 from orion.schedule.schedule import Schedule
 from orion.verify.proved import proved_schedule
@@ -83,17 +83,30 @@ class PreparedLoop:
 
 
 @dataclass(frozen=True, eq=False)
+class Announcing:
+    """The program that lists the rows which iterations of loop number `loop` touch of an array that is `served`. It is
+    given the arguments of the call, and `extents`, the lengths of arrays."""
+
+    loop: int
+    served: Served
+    program: PreparedProgram
+    extents: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
 class PreparedProgram:
     """A function ready to run with arguments of given types and shapes.
 
     What a session keeps for a program (flags, compiled kernels, what the actors know) is kept for this
     object: the caller makes one per signature and hands in the same one again. `known` are the values of the isl
-    parameters that it is for (`orion.cost.sizes.Sizes.known`).
+    parameters that it is for (`orion.cost.sizes.Sizes.known`). `announcing` are the programs that list what several
+    nodes are to fetch.
     """
 
     program: Program
     loops: tuple[PreparedLoop, ...]
     known: Mapping[str, int]
+    announcing: tuple[Announcing, ...] = ()
 
     @property
     def workers(self) -> int:

@@ -35,19 +35,19 @@ def set_clock(clocks: Any, worker: int, value: int) -> None:  # pragma: no cover
 
 
 @walk_function
-def weigh(now: Any, base: Any, width: int, least: float, weights: Any) -> int:  # pragma: no cover - compiled
-    """The importance of what is to be told of each row, Σ |δ| / max(|v|, least), 0 for none (Wei et al., SoCC 2015).
-    Returns how many rows have any."""
+def weigh(now: Any, base: Any, width: int, least: float, rows: Any, weights: Any) -> int:  # pragma: no cover - compiled
+    """The importance of what is to be told of each of some rows, Σ |δ| / max(|v|, least), 0 for none (Wei et al., SoCC
+    2015). Returns how many rows have any."""
     changed = 0
-    for row in range(len(weights)):
-        total, any_changed = 0.0, False
+    for k in range(len(rows)):
+        row, total, any_changed = rows[k], 0.0, False
         for at in range(row * width, min((row + 1) * width, len(now))):
             value, known = now[at], base[at]
             if value != known and not (value != value and known != known):
                 any_changed = True
                 share = abs(float(value) - float(known)) / max(abs(float(value)), least)
                 total += share if share == share else 1.0
-        weights[row] = max(total, 1e-300) if any_changed else 0.0
+        weights[k] = max(total, 1e-300) if any_changed else 0.0
         changed += any_changed
     return changed
 
@@ -69,11 +69,11 @@ def take(now: Any, base: Any, width: int, rows: Any, told: Any) -> None:  # prag
 
 @walk_function
 def add(
-    now: Any, base: Any, width: int, rows: Any, told: Any, together: int, locks: Any, control: Any
+    now: Any, base: Any, width: int, axis: int, rows: Any, told: Any, together: int, locks: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
-    """Add what another node tells of some rows. `together` elements have a lock together, or those of `RUNS`, or there
-    are none (`AT_ONCE`). False where the loop is to be left."""
-    runs = (width + RUN - 1) // RUN
+    """Add what another node tells of some rows. `together` elements have a lock together, or those of `RUNS`, the last
+    axis having `axis` elements, or there are none (`AT_ONCE`). False where the loop is to be left."""
+    runs = (axis + RUN - 1) // RUN
     held = -1
     for k in range(len(rows)):
         first = rows[k] * width
@@ -84,7 +84,7 @@ def add(
             if together == AT_ONCE:
                 add_at(now, (at,), update)
             else:
-                part = rows[k] * runs + column // RUN if together == RUNS else at // together
+                part = at // axis * runs + at % axis // RUN if together == RUNS else at // together
                 if part != held:
                     if held >= 0:
                         unlock(locks, held)

@@ -56,6 +56,7 @@ def _analyse_part(
         work=(),
         summed=None,
         inspectable=None,
+        announcers=(),
         uninspected=(),
         capped=(),
         round_ns=0.0,

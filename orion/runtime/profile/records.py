@@ -18,11 +18,13 @@ BARRIER = -1
 class Noted:
     """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
     seconds after its begin on, `updates`, the notes of the workers of each loop about buffers, (workers, NOTES_SIZE),
-    and `sent`, what each node has sent of such updates, where there are several."""
+    `sent`, what each node has sent of such updates, where there are several, and `fetched`, what each was sent before
+    its tiles needed it."""
 
     counts: list[tuple[float, int]] = field(default_factory=list)
     updates: tuple[Ints, ...] = ()
     sent: tuple[SentUpdates, ...] = ()
+    fetched: tuple[FetchedRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,28 @@ class SentUpdates:
 
 
 NONE_SENT = SentUpdates(0, 0, 0, 0, 0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedRows:
+    """What a node was sent, in a call on several nodes, of arrays that are served: `rows` that its tiles had announced,
+    of `bytes` in all, in `messages`, in the order in which tiles need them. The last was there `seconds` after the
+    loops had begun, and the worker that waited longest for rows has waited for `waited` seconds. One worker that asked
+    for a row when it needs it would have asked `rows` times."""
+
+    messages: int
+    rows: int
+    bytes: int
+    seconds: float
+    waited: float
+
+    @property
+    def hidden(self) -> float:
+        """The part of the time until all were there in which workers computed."""
+        return 1 - self.waited / self.seconds if self.seconds else 1.0
+
+
+NONE_FETCHED = FetchedRows(0, 0, 0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
+from orion.runtime.ray.announced import Announcements
+from orion.runtime.ray.carried import Told, told_announced
 from orion.runtime.ray.carrier import Carrier, Line
 from orion.runtime.ray.cluster import answer_of, own_address
 from orion.runtime.ray.exchange import ProgramExchange
@@ -73,6 +75,8 @@ class ActorProgram:
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Walk
     compiled: tuple[RoundsPart, ...]
+    announced: Announcements = ()
+    told: Mapping[tuple[int, int], tuple[int, Told]] = field(default_factory=dict)
     _uncompiled: list[Skeleton] = field(default_factory=list)
 
     def uncompiled(self) -> Skeleton:
@@ -234,8 +238,11 @@ class WorkerActor:
             busy = tuple([one.nanoseconds for one in worker.busy])
             notes = program.memory.own_notes(self._number)
             carried = worker.carrier.sent
-            sent = worker.sent_bytes + carried.bytes
-            return Outcome(returned, sent_bytes=sent, busy=busy, held=held, notes=notes, carried=carried)
+            sent = worker.sent_bytes + carried.bytes + worker.carrier.fed_bytes
+            fetched = replace(worker.carrier.fetched, waited=worker.waited / 1e9)
+            return Outcome(
+                returned, sent_bytes=sent, busy=busy, held=held, notes=notes, carried=carried, fetched=fetched
+            )
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:
@@ -282,6 +289,7 @@ class WorkerActor:
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
             program.exchange, program.holdings, others, arrays, carrier, nodes.index(here) == self._number,
+            program.announced,
         )  # fmt: skip
         return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post))
 
@@ -312,10 +320,11 @@ class WorkerActor:
             )
             for node, worker in firsts.items()
         }
-        sender = program.prepared.workers + self._number
-        return Carrier(
-            order.run, sender, here, program.memory, arrays, lines, lambda error: self._inbox.fail(order.run, error)
-        )
+        sender, exchange = program.prepared.workers + self._number, program.exchange
+        assert exchange is not None
+        fail = lambda error: self._inbox.fail(order.run, error)  # noqa: E731
+        own = exchange.nodes, exchange.place[self._number], program.told
+        return Carrier(order.run, sender, here, program.memory, arrays, lines, fail, *own)
 
     def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""
@@ -365,8 +374,18 @@ class WorkerActor:
         if known is None:
             assert order.prepared is not None
             known = self._load(order.prepared, order.exchange, order.memory)
-            self._programs[order.program] = known
+        if order.announced is not None:
+            known = self._with_announced(known, order.announced)
+        self._programs[order.program] = known
         return known
+
+    def _with_announced(self, program: ActorProgram, announced: Announcements) -> ActorProgram:
+        """A program whose tiles have announced what they touch."""
+        told = {}
+        if program.exchange is not None and any(one.rows for one in announced):
+            nodes, own = program.exchange.nodes, program.exchange.place[self._number]
+            told = {(one.loop, one.number): (one.count, told_announced(one, nodes, own)) for one in announced}
+        return replace(program, announced=announced, told=told)
 
     def _load(self, prepared: PreparedProgram, exchange: ProgramExchange | None, segment: int) -> ActorProgram:
         from orion.kernel.build.compile import compile_kernel

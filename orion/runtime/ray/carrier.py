@@ -8,12 +8,16 @@ on another node has all updates that it tells of, and the bound is that of one n
 It sends all so when a worker of its node has come half as far as updates may be late since it did so last. Between, as
 far as the link has time, it sends single rows if it is told which come first (`orion.pacing`; managed communication:
 Wei et al., SoCC 2015). These need no clocks, as updates may always come earlier than they must.
+
+Of an array that is served a node has what its tiles announce (`orion.runtime.ray.announced`): the home node sends it
+these rows while its workers compute, in the order in which tiles need them, which wait for them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event, Lock, Thread
 from typing import Any
@@ -21,13 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.sending import Sending
 from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
 from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
-from orion.runtime.profile.records import NONE_SENT
-from orion.runtime.ray.choice import Choice
+from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT
+from orion.runtime.ray.carried import Carried, Told, carried_announced, carried_whole, least_of
 from orion.runtime.ray.orders import Delivery, Flag, LateRows, clock_of
 from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
@@ -38,8 +41,8 @@ IDLE_SECONDS = 0.001
 SHARE_OF_LOOKS = 0.05
 """Looking for what is to be sent takes at most this share of the time that it takes to send what is found."""
 
-SHORT_RUN = 64
-"""The elements of a row of an array of one dimension."""
+MOST_UNSENT = 2
+"""A node is sent what tiles of its will need while less than so many messages are on their way to it."""
 
 
 @dataclass(frozen=True)
@@ -48,29 +51,6 @@ class Line:
 
     send: Callable[[Delivery], object]
     unsent: Callable[[], int]
-
-
-@dataclass(frozen=True, eq=False)
-class Carried:
-    """An array that is kept alike on all nodes, as rows: `now` and `base` are its elements in their memory."""
-
-    number: int
-    now: NDArray[Any]
-    base: NDArray[Any]
-    width: int
-    together: int
-    sending: Sending
-    choice: Choice
-
-    @property
-    def row_bytes(self) -> int:
-        """The bytes of a row and of its number."""
-        return self.width * self.now.dtype.itemsize + 8
-
-    @property
-    def rows_of_batch(self) -> int:
-        """The rows of a message."""
-        return max(1, self.sending.batch // self.row_bytes)
 
 
 class Carrier:
@@ -86,22 +66,32 @@ class Carrier:
         arrays: Mapping[str, NDArray[Any]],
         lines: Mapping[str, Line],
         fail: Callable[[BaseException], object],
+        nodes: Sequence[str],
+        own: int,
+        told: Mapping[tuple[int, int], tuple[int, Told]],
     ) -> None:
         self._run, self._sender = run, sender
-        self._here, self._is_home = np.array(here, np.int64), 0 in here
+        self._here, self._is_home = np.array(here, np.int64), own == 0
+        self._home = nodes[0]
+        self._told_of = told
         self._memory, self._arrays, self._lines, self._fail = memory, arrays, lines, fail
         self._lock = Lock()
         self._carried: dict[int, Carried] = {}
         self._loop = -1
         self._thread: Thread | None = None
         self._over = Event()
-        self._number = 0
+        self._numbers = Counter[str]()
         self._told = np.zeros(len(self._here), np.int64)
         """The clocks that the others have been told."""
         self._free_at = 0.0
         """When the bandwidth that the user has given has room again."""
         self.sent = NONE_SENT
         """What it has sent in this run, to all nodes."""
+        self.fetched = NONE_FETCHED
+        """What it was sent in this run of rows that tiles have announced."""
+        self.fed_bytes = 0
+        """The contents of rows that it has sent to nodes whose tiles have announced them."""
+        self._began = 0.0
 
     # ------------------------------------------------------------ a round of a loop
 
@@ -110,10 +100,9 @@ class Carrier:
         relaxed = part.loop.plan.relaxed
         with self._lock:
             self._loop = part.number
-            self._carried = {
-                number: self._of(number, one) for number, one in enumerate(relaxed.arrays) if one.how is not How.READ
-            }
+            self._carried = dict(self._arrays_of(part.number, relaxed.arrays))
         self._get_ready()
+        self._memory.fetched[part.number][:] = 0
         self._done = (part.round + 1) << ROUND_BITS
         self._told[:] = part.round << ROUND_BITS  # not even that they have begun
         self._step = max(1, relaxed.max_delay // 2)
@@ -129,6 +118,7 @@ class Carrier:
     def go(self) -> None:
         """Send, from now on: all nodes are ready."""
         self._over.clear()
+        self._began = time.monotonic()
         self._thread = Thread(target=self._serve, name="orion-carrier", daemon=True)
         self._thread.start()
 
@@ -143,15 +133,20 @@ class Carrier:
         self._over.set()
         self.wait()
 
-    def add(self, loop: int, number: int, rows: Ints, told: NDArray[Any]) -> None:
-        """Add what another node has sent."""
-        from orion.kernel.support.carried import add
+    def add(self, loop: int, number: int, rows: Ints, told: NDArray[Any], *, is_fetched: bool = False) -> None:
+        """Add what another node has sent; where it `is_fetched`, tiles wait for it."""
+        from orion.kernel.support.carried import add, set_clock
 
         with self._lock:
             if loop != self._loop:
                 raise ValueError(f"updates of loop {loop} while loop {self._loop} runs")
             one = self._carried[number]
-            add(one.now, one.base, one.width, rows, told, one.together, self._memory.locks, self._memory.control[loop])
+            shared = one.together, self._memory.locks, self._memory.control[loop]
+            add(one.now, one.base, one.width, one.axis, rows, told, *shared)
+            if is_fetched:
+                at = self._memory.fetched[loop].item(number * CLOCK_STRIDE) + len(rows)
+                set_clock(self._memory.fetched[loop], number, at)
+                self._note_fetched(one, rows, told, at)
 
     def like(self, loop: int, number: int) -> Carried:
         """The array with this number in the loop under way."""
@@ -165,13 +160,28 @@ class Carrier:
 
         set_clock(self._memory.clocks[loop], worker, value)
 
-    def _of(self, number: int, one: RelaxedArray) -> Carried:
-        array = self._arrays[one.buffered.array]
-        width = array.shape[-1] if array.ndim > 1 else min(SHORT_RUN, max(1, array.size))
-        now = array.reshape(-1)
-        base = now.copy()
-        choice = Choice(one.buffered.sending, -(-now.size // width), least_of(base))
-        return Carried(number, now, base, width, elements_together(one, array.shape), one.buffered.sending, choice)
+    def _arrays_of(self, loop: int, arrays: Sequence[RelaxedArray]) -> Iterator[tuple[int, Carried]]:
+        """The arrays that are brought to other nodes, or from there."""
+        for number, one in enumerate(arrays):
+            array, announced = self._arrays[one.buffered.array], self._told_of.get((loop, number))
+            if announced is not None:
+                yield number, carried_announced(number, one, array, *announced)
+            elif one.how is not How.READ:
+                yield number, carried_whole(number, one, array)
+
+    def _note_fetched(self, one: Carried, rows: Ints, told: NDArray[Any], at: int) -> None:
+        """Note rows that have come; what is important is told by their values once all are there."""
+        if at == len(one.told.fetches):
+            one.choice.least = least_of(one.now.reshape(-1, one.width)[one.told.rows])
+        seconds = time.monotonic() - self._began if self._began else 0.0
+        before = self.fetched
+        self.fetched = replace(
+            before,
+            rows=before.rows + len(rows),
+            bytes=before.bytes + told.nbytes,
+            messages=before.messages + 1,
+            seconds=before.seconds + (seconds if at == len(one.told.fetches) else 0.0),
+        )
 
     # ------------------------------------------------------------ the thread
 
@@ -189,13 +199,32 @@ class Carrier:
         clocks, found = self._memory.clocks[self._loop], np.zeros_like(self._told)
         while not self._is_left():
             read_clocks(clocks, self._here, found)
+            has_fed = self._feed()
             if self._must_tell(found):
                 self._send_all(found)
                 self._told[:] = found
-                if (found >= self._done).all():
-                    return
-            elif not self._send_some():
+            elif (found >= self._done).all() and self._has_fed_all():
+                return
+            elif not self._send_some() and not has_fed:
                 time.sleep(IDLE_SECONDS)
+
+    def _feed(self) -> bool:
+        """Send nodes the next of the rows that their tiles have announced, where the links have time. Whether any were
+        sent."""
+        has_sent = False
+        for one in self._carried.values():
+            for node, feed in one.feeds.items():
+                line = self._lines[node]
+                if feed.is_over or line.unsent() > MOST_UNSENT * one.sending.batch:
+                    continue
+                rows, values = feed.next(one.rows_of_batch)
+                self._send_to(node, (), (LateRows(self._loop, one.number, rows, values, is_fetched=True),))
+                self.fed_bytes += values.nbytes
+                has_sent = True
+        return has_sent
+
+    def _has_fed_all(self) -> bool:
+        return all(feed.is_over for one in self._carried.values() for feed in one.feeds.values())
 
     def _must_tell(self, clocks: Ints) -> bool:
         """Whether a worker has done the round, or come half as far as updates may be late, since the others were told.
@@ -213,16 +242,34 @@ class Carrier:
         everybody = self._memory.clocks[self._loop][::CLOCK_STRIDE]
         is_last = self._is_home and bool((clocks >= self._done).all()) and bool((everybody >= self._done).all())
         for one in () if is_last else self._carried.values():
-            rows = self._changed(one)
-            for start in range(0, len(rows), one.rows_of_batch):
-                self._send_rows(one, rows[start : start + one.rows_of_batch])
+            chosen = self._changed(one)
+            for start in range(0, len(chosen), one.rows_of_batch):
+                self._send_rows(one, chosen[start : start + one.rows_of_batch])
                 self._let_go(one.sending.batch)
+            if (clocks >= self._done).all():
+                self._bring_home(one)
         flags = tuple(
             Flag(clock_of(self._loop), worker, clock)
             for worker, clock in zip(self._here.tolist(), clocks.tolist(), strict=True)
         )
-        self._send(flags, ())
+        for node in self._lines:
+            self._send_to(node, flags, ())
         self._note(flushes=1)
+
+    def _bring_home(self, one: Carried) -> None:
+        """Send the home node what has changed of rows that no other node touches."""
+        from orion.kernel.support.carried import weigh
+
+        weights = np.zeros(len(one.told.last))
+        with self._lock:
+            weigh(one.now, one.base, one.width, 1.0, one.told.last, weights)
+        rows = one.told.last[weights > 0]
+        for start in range(0, len(rows), one.rows_of_batch):
+            part = rows[start : start + one.rows_of_batch]
+            told = self._taken(one, part)
+            self._send_to(self._home, (), (LateRows(self._loop, one.number, part, told, is_fetched=False),))
+            self._note(rows=len(part), bytes=told.nbytes)
+            self._let_go(one.sending.batch)
 
     def _send_some(self) -> bool:
         """Send the rows that come first, if the link has time for any. Whether it had, and there were any."""
@@ -232,17 +279,16 @@ class Carrier:
                 continue
             begun = time.perf_counter_ns()
             self._changed(one)
-            rows = one.choice.first(one.rows_of_batch * one.choice.batches)
+            chosen = one.choice.first(one.rows_of_batch * one.choice.batches)
             looked = time.perf_counter_ns() - begun
-            for start in range(0, len(rows), one.rows_of_batch):
+            for start in range(0, len(chosen), one.rows_of_batch):
                 if start and not self._may_go_on(one):
                     break
-                part = rows[start : start + one.rows_of_batch]
-                self._send_rows(one, part)
+                count = self._send_rows(one, chosen[start : start + one.rows_of_batch])
                 if one.sending.bandwidth:
-                    size = len(part) * one.row_bytes * len(self._lines)
+                    size = count * one.row_bytes
                     self._free_at = max(self._free_at, time.monotonic()) + size / one.sending.bandwidth
-                self._note(early=len(part) * len(self._lines))
+                self._note(early=count)
                 has_sent = True
             one.choice.note_look(looked, time.perf_counter_ns() - begun, SHARE_OF_LOOKS)
         return has_sent
@@ -264,21 +310,34 @@ class Carrier:
         return all(line.unsent() <= one.sending.batch // 2 for line in self._lines.values())
 
     def _changed(self, one: Carried) -> Ints:
-        """The rows of which there is something to be told; their importance is noted."""
+        """The rows of which there is something to be told, by their places in `told.rows`; their importance is
+        noted."""
         from orion.kernel.support.carried import weigh
 
         begun = time.perf_counter_ns()
         with self._lock:
-            weigh(one.now, one.base, one.width, one.choice.least, one.choice.weights)
+            weigh(one.now, one.base, one.width, one.choice.least, one.told.rows, one.choice.weights)
         self._note(looking=(time.perf_counter_ns() - begun) / 1e9)
         return one.choice.changed()
 
-    def _send_rows(self, one: Carried, rows: Ints) -> None:
+    def _send_rows(self, one: Carried, chosen: Ints) -> int:
+        """Tell the nodes that touch them of rows, by their places in `told.rows`. How many were sent to all of them."""
+        told, count = self._taken(one, one.told.rows[chosen]), 0
+        one.choice.told(chosen)
+        for node in self._lines:
+            wanted = one.wanted(node, chosen)
+            rows, values = one.told.rows[chosen[wanted]], told[wanted]
+            if len(rows):
+                self._send_to(node, (), (LateRows(self._loop, one.number, rows, values, is_fetched=False),))
+                self._note(rows=len(rows), bytes=values.nbytes)
+                count += len(rows)
+        return count
+
+    def _taken(self, one: Carried, rows: Ints) -> NDArray[Any]:
+        """What is to be told of some rows, which others know from now on."""
         told = np.empty((len(rows), one.width), one.now.dtype)
         self._take(one, rows, told)
-        one.choice.told(rows)
-        self._send((), (LateRows(self._loop, one.number, rows, told),))
-        self._note(rows=len(rows) * len(self._lines), bytes=told.nbytes * len(self._lines))
+        return told
 
     def _take(self, one: Carried, rows: Ints, told: NDArray[Any]) -> None:
         from orion.kernel.support.carried import take
@@ -286,12 +345,10 @@ class Carrier:
         with self._lock:
             take(one.now, one.base, one.width, rows, told)
 
-    def _send(self, flags: tuple[Flag, ...], late: tuple[LateRows, ...]) -> None:
-        delivery = Delivery(self._run, self._sender, self._number, flags, (), late)
-        self._number += 1
-        for line in self._lines.values():
-            line.send(delivery)
-        self._note(messages=len(self._lines))
+    def _send_to(self, node: str, flags: tuple[Flag, ...], late: tuple[LateRows, ...]) -> None:
+        self._lines[node].send(Delivery(self._run, self._sender, self._numbers[node], flags, (), late))
+        self._numbers[node] += 1
+        self._note(messages=1)
 
     def _note(self, **more: Any) -> None:
         self.sent = replace(self.sent, **{name: getattr(self.sent, name) + count for name, count in more.items()})
@@ -304,22 +361,4 @@ class Carrier:
 
 def idle_carrier(memory: RunMemory) -> Carrier:
     """One that brings nothing anywhere: of loops without such updates."""
-    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None)
-
-
-def elements_together(one: RelaxedArray, shape: tuple[int, ...]) -> int:
-    """How many neighbouring elements have a lock together while updates are applied (`orion.kernel.emit.flush`)."""
-    from orion.kernel.support.carried import AT_ONCE, RUNS
-
-    if one.how is How.AT_ONCE:
-        return AT_ONCE
-    if one.how is How.DENSE and one.leading == len(shape):
-        return RUNS
-    return int(np.prod(shape[max(1, one.leading) :], dtype=np.int64))
-
-
-def least_of(base: NDArray[Any]) -> float:
-    """What values are taken for at least, in importance: a hundredth of their mean size, or 1 where all are 0."""
-    with np.errstate(all="ignore"):
-        mean = float(np.abs(base.astype(np.float64)).mean()) / 100 if base.size else 0.0
-    return mean if 0 < mean < np.inf else 1.0
+    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None, ("",), 0, {})

@@ -282,11 +282,13 @@ def _exact(accesses: LoopAccesses, loop: Scheduled) -> LoopAccesses:
 
 def _kept_alike(loop: Scheduled, cells: Mapping[str, Cells], nodes: int) -> Iterator[tuple[str, Usage]]:
     """The usage of arrays with buffers, which all nodes have, and update (`orion.runtime.ray.carrier`). Sums are of
-    another order on each of them: what the home node has counts in the end."""
+    another order on each of them: what the home node has counts in the end. Of those that are served nodes are sent
+    what they need while the loop runs."""
+    served = {one.array for one in loop.plan.served}
     for one in loop.plan.relaxed.arrays:
         own = cells[one.buffered.array]
         first = own.none(nodes)
-        first[:] = True
+        first[: 1 if one.buffered.array in served else nodes] = True
         writer = np.full(own.shape, -1 if one.how is How.READ else 0, np.int16)
         yield one.buffered.array, _held_at_home(first, writer)
 

@@ -42,7 +42,8 @@ class Landing:
                     copies = self.memory.copies[found.loop][found.copy][found.turn]
                     copies[found.blocks, found.first : found.first + found.values.shape[1]] = found.values
                 case LateRows():
-                    self.carrier.add(found.loop, found.array, found.rows, found.values)
+                    values, is_fetched = found.values, found.is_fetched
+                    self.carrier.add(found.loop, found.array, found.rows, values, is_fetched=is_fetched)
         for flag in delivery.flags:
             self.set(flag)
 

@@ -15,6 +15,7 @@ from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk, share_of
 from orion.runtime.prepared import conflict
+from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.busy import Busy, now
 from orion.runtime.ray.carrier import Carrier
 from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
@@ -37,7 +38,7 @@ class NodeWorker(Worker):
     """Worker `number`, whose node is not the only one of the run; `others` are those that take part in it.
 
     `arrays` are the dense arrays of the run by name. `carrier` is that of its node, of the first worker there, which
-    `carries`.
+    `carries`. `announced` are the rows of arrays that tiles need to be there.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class NodeWorker(Worker):
         arrays: Mapping[str, NDArray[Any]],
         carrier: Carrier,
         carries: bool,
+        announced: Announcements,
         post: Post,
     ) -> None:
         super().__init__(number, workers, parts, memory, meet)
@@ -69,6 +71,9 @@ class NodeWorker(Worker):
         self._arrays = arrays
         self.carrier, self._carries = carrier, carries
         self._post = post
+        self._needed = [[one for one in announced if one.loop == part.number] for part in parts]
+        self.waited = 0
+        """How many nanoseconds it has waited for rows that its tiles have announced."""
 
     def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
         """As of any worker. Which elements a loop touches may depend on the scalars that it is given."""
@@ -82,8 +87,13 @@ class NodeWorker(Worker):
             super().walk(part, arguments)
             return
         sends, awaiting = exchange.sends, exchange.awaiting if part.loop.follows_times else frozenset()
+        needed = self._needed[part.number]
         start, begun = 0, now()
         for at, tile in enumerate(part.tiles.tolist()):
+            if any(one.need[tile] for one in needed):
+                self._walk_some(part, start, at, arguments)
+                self._wait_for_rows(part, tile)
+                start = at
             if tile in awaiting:
                 self._walk_some(part, start, at, arguments)
                 self._wait_apart(part, tile)
@@ -99,6 +109,17 @@ class NodeWorker(Worker):
         """Wait for what a tile waits for before the walk that runs it, so that waiting is no part of its time."""
         offsets, waits, lags = part.waits
         self.wait_for_some(part, (offsets.item(tile), offsets.item(tile + 1)), waits, lags)
+
+    def _wait_for_rows(self, part: LoopPart, tile: int) -> None:
+        """Wait until the rows are there that a tile has announced."""
+        before, fetched = now(), self.memory.fetched[part.number]
+        while any(fetched[one.number * CLOCK_STRIDE] < one.need[tile] for one in self._needed[part.number]):
+            if part.control[0] != GO:
+                self.memory.abort()
+                raise AbortedError
+            sleep(LOOK_SECONDS)
+        self.waited += now()[0] - before[0]
+        self.busy[part.number].leave_out(before)
 
     def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
         if start < stop:

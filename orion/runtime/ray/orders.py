@@ -9,7 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.records import NONE_SENT, SentUpdates, WorkerRecord
+from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT, FetchedRows, SentUpdates, WorkerRecord
+from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.regions import Mask, Region, Section
 from orion.runtime.ray.reordered import Reordered, Rows
@@ -30,6 +31,7 @@ class RunOrder:
     counts the runs of the session. `memory` is the segment of flags and results, `segments` how this
     machine's segments are opened, `dropped` those that are no longer needed, as are the programs `ended`.
     `given` are the arguments of the skeleton. Times are taken where `measured` has the number of such a call.
+    `announced` are the rows of arrays that tiles touch, where this actor does not know them yet; else None.
     """
 
     program: int
@@ -43,6 +45,7 @@ class RunOrder:
     dropped: tuple[int, ...]
     ended: tuple[int, ...]
     measured: int | None = None
+    announced: Announcements | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ class Outcome:
     nodes. `held` are the cells of arrays that nodes have as they are at the end, bool
     (nodes, *cells), where worker 0 of several nodes says so. `measured` are the times that it took, and one moment on
     its own clock and on that of all machines. `notes` are its notes about buffers in each loop, where there are several
-    nodes, and `carried` is what it has sent of such updates as the carrier of its node.
+    nodes, and `carried` is what it has sent of such updates as the carrier of its node; `fetched` is what that was sent
+    of rows that tiles have announced, and how long this worker waited for such.
     """
 
     returned: Any = None
@@ -65,6 +69,7 @@ class Outcome:
     measured: tuple[WorkerRecord, tuple[int, int]] | None = None
     notes: tuple[Ints, ...] = ()
     carried: SentUpdates = NONE_SENT
+    fetched: FetchedRows = NONE_FETCHED
 
 
 # ---------------------------------------------------------------- between nodes
@@ -129,12 +134,14 @@ class CopiedParts:
 
 @dataclass(frozen=True, slots=True)
 class LateRows:
-    """Of array number `array` with a buffer in a loop: what is to be added to some of its rows, (rows, width)."""
+    """Of array number `array` with a buffer in a loop: what is to be added to some of its rows, (rows, width). It
+    `is_fetched` where it is what these rows are, of a node that did not have them."""
 
     loop: int
     array: int
     rows: Ints
     values: NDArray[Any]
+    is_fetched: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from time import perf_counter, perf_counter_ns
@@ -20,7 +20,8 @@ from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
-from orion.runtime.profile.records import NONE_SENT, Noted
+from orion.runtime.profile.records import NONE_SENT, FetchedRows, Noted
+from orion.runtime.ray.announced import Announcements, Announcers
 from orion.runtime.ray.dealing import Dealings
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.looks import place_there
@@ -42,7 +43,7 @@ class KnownProgram:
 
 class News:
     """What one actor has not been told yet: segments that are gone, programs that have ended. `programs` are
-    those it knows.
+    those it knows, and `announced` what it knows of the rows that their tiles touch.
 
     It counts as told when a run with the order has ended well. Until then it is told again, which does no harm.
     """
@@ -51,16 +52,19 @@ class News:
         self.dropped: list[int] = []
         self.ended: list[int] = []
         self.programs: set[int] = set()
+        self.announced: dict[int, Announcements] = {}
 
-    def told(self, order: RunOrder) -> None:
-        """The actor has done what an order says."""
+    def told(self, order: RunOrder, announced: Announcements) -> None:
+        """The actor has done what an order says, and knows what was announced of its program."""
         self.programs.add(order.program)
+        self.announced[order.program] = announced
         del self.dropped[: len(order.dropped)]
         del self.ended[: len(order.ended)]
 
     def end(self, program: int) -> None:
         """A program has ended."""
         self.programs.discard(program)
+        self.announced.pop(program, None)
         self.ended.append(program)
 
 
@@ -78,6 +82,7 @@ class Team:
         self._news = [News() for _ in range(workers)]
         self._mirrors = Mirrors(self.group, self._store)
         self._dealings = Dealings()
+        self._announcers = Announcers()
         self._numbers, self._runs = count(1), count(1)
         self._attached: set[int] = set()
         self.sent_bytes = 0
@@ -100,7 +105,9 @@ class Team:
             self._tell_dropped()
             self._mirrors.prepare(prepared, program.segment, placed)
         filled_in = perf_counter() - began
-        orders = self._orders(prepared, program, placed, None if recording is None else recording.number)
+        announced = self._announced(prepared, placed, arguments)
+        measured = None if recording is None else recording.number
+        orders = self._orders(prepared, program, placed, announced, measured)
         with measured_run(recording) as took:
             place, have_met = partial(self._place, prepared, program), partial(program.memory.have_met, len(orders))
             outcomes = self.group.run(orders, program.memory.abort, place, have_met)
@@ -112,9 +119,10 @@ class Team:
                 for notes, own in zip(noted.updates, outcome.notes, strict=False):
                     notes[worker : worker + 1] = own
             noted.sent = tuple(outcome.carried for outcome in outcomes if outcome.carried != NONE_SENT)
+            noted.fetched = tuple(_fetched(outcomes, self.group.nodes))
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
-            news.told(order)
+            news.told(order, announced)
         with self._copying(recording, placed.bytes_out()):
             self._mirrors.fetch(prepared, placed)
             self._mirrors.keep(prepared, placed, outcomes[0].held)
@@ -187,22 +195,40 @@ class Team:
         del self._store.dropped[: len(dropped)]
 
     def _orders(
-        self, prepared: PreparedProgram, program: KnownProgram, placed: PlacedRun, measured: int | None
+        self,
+        prepared: PreparedProgram,
+        program: KnownProgram,
+        placed: PlacedRun,
+        announced: Announcements,
+        measured: int | None,
     ) -> list[RunOrder]:
         if not self._store.anonymous:
             self._attach_files()
         segments = {program.segment, *placed.segments()}
         run = next(self._runs)
         orders = []
-        for news, node in zip(self._news[: prepared.workers], self.group.nodes, strict=False):
+        nodes = self.group.nodes
+        for number, (news, node) in enumerate(zip(self._news[: prepared.workers], nodes, strict=False)):
             names = self._mirrors.names(node)
             sent = None if program.number in news.programs else prepared
             opened = {number: names[number] for number in segments}
             told = (tuple(news.dropped), tuple(news.ended))
             parts = (run, program.segment, opened, placed.loops, placed.given, *told)
             exchange = None if sent is None else self._mirrors.exchange_of(prepared, placed)
-            orders.append(RunOrder(program.number, sent, exchange, *parts, measured))
+            rows: Announcements | None = None
+            if news.announced.get(program.number, ()) is not announced or sent is not None:
+                rows = announced if nodes.index(node) == number else tuple(one.of_worker() for one in announced)
+            orders.append(RunOrder(program.number, sent, exchange, *parts, measured, rows))
         return orders
+
+    def _announced(
+        self, prepared: PreparedProgram, placed: PlacedRun, arguments: Mapping[str, object]
+    ) -> Announcements:
+        """What tiles of a program touch of arrays that are served; nothing where one node has all."""
+        exchange = self._mirrors.exchange_of(prepared, placed) if prepared.announcing else None
+        if exchange is None or len(exchange.nodes) == 1:
+            return ()
+        return self._announcers.of(prepared, exchange, arguments)
 
     # ------------------------------------------------------------ segments without /proc
 
@@ -225,6 +251,15 @@ def _compile(prepared: PreparedProgram) -> None:
 
     for loop in prepared.loops:
         compile_kernel(loop.kernel)
+
+
+def _fetched(outcomes: Sequence[Outcome], nodes: Sequence[str]) -> Iterator[FetchedRows]:
+    """What each node was sent of rows that tiles had announced, with how long the one of its workers waited for them
+    that waited longest; none of nodes that were sent none."""
+    for number, outcome in enumerate(outcomes):
+        if outcome.fetched.messages and nodes.index(nodes[number]) == number:
+            own = [one.fetched.waited for one, node in zip(outcomes, nodes, strict=False) if node == nodes[number]]
+            yield replace(outcome.fetched, waited=max(own))
 
 
 def _raise_failure(prepared: PreparedProgram, outcomes: list[Outcome], nodes: Sequence[str]) -> None:

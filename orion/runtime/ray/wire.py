@@ -24,7 +24,7 @@ from orion.schedule.schedule import Ints
 HEADER_WORDS = 5
 """Run, sender, number, words of the table of contents, bytes of the contents."""
 
-RESULTS, COPIED_PARTS, LATE_ROWS = 0, 1, 2
+RESULTS, COPIED_PARTS, LATE_ROWS, FETCHED_ROWS = 0, 1, 2, 3
 
 SCATTERED = -1
 """In place of the number of integers that say how a region leans."""
@@ -81,6 +81,7 @@ class LatePlace:
     rows: Ints
     shape: tuple[int, int]
     dtype: np.dtype[Any]
+    is_fetched: bool
 
     @property
     def nbytes(self) -> int:
@@ -93,7 +94,7 @@ class LatePlace:
 
     def fill(self, read: NDArray[Any]) -> None:
         """Add them."""
-        self.carrier.add(self.loop, self.array, self.rows, read)
+        self.carrier.add(self.loop, self.array, self.rows, read, is_fetched=self.is_fetched)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,8 +162,8 @@ def _words(found: Results | CopiedParts | LateRows) -> Sequence[Sequence[int] | 
             return [(RESULTS, loop, output, turn, len(tiles)), tiles]
         case CopiedParts(loop, copy, turn, blocks, first, values):
             return [(COPIED_PARTS, loop, copy, turn, len(blocks)), blocks, (first, values.shape[1])]
-        case LateRows(loop, array, rows, values):
-            return [(LATE_ROWS, loop, array, values.shape[1], len(rows)), rows]
+        case LateRows(loop, array, rows, values, is_fetched):
+            return [(FETCHED_ROWS if is_fetched else LATE_ROWS, loop, array, values.shape[1], len(rows)), rows]
 
 
 class _Words:
@@ -213,9 +214,9 @@ def _results(words: _Words, landing: Landing) -> Place | LatePlace:
     chosen = words.array(count)
     if kind == RESULTS:
         return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
-    if kind == LATE_ROWS:
-        one = landing.carrier.like(loop, number)
-        return LatePlace(landing.carrier, loop, number, chosen, (count, one.width), one.now.dtype)
+    if kind in (LATE_ROWS, FETCHED_ROWS):
+        one, is_fetched = landing.carrier.like(loop, number), kind == FETCHED_ROWS
+        return LatePlace(landing.carrier, loop, number, chosen, (count, one.width), one.now.dtype, is_fetched)
     first, length = words.take(2)
     part = landing.memory.copies[loop][number][turn][:, first : first + length]
     return Place(part, chosen, (count, *part.shape[1:]))
