@@ -33,7 +33,6 @@ from orion.plan.plan import (
     Weighed,
     is_of_source,
 )
-from orion.plan.relaxed import Relaxed
 from orion.plan.shares import is_parallel, share_of, shares
 from orion.plan.source_plans import formulas, in_formulas, source_plans
 from orion.reasons import Reason
@@ -94,7 +93,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `relaxed`, for a loop with arrays whose updates may be late (else None): its `arrays` (`array`, `buffer`,
       `helpers`, `how`: "dense", "listed" or "at once", `line`, and `send`: the `order`, `batch` and `bandwidth`, in
       bytes per second, of what goes to other nodes beside what `max_delay` asks for), `max_delay`, `every`:
-      the iterations after which a worker applies its updates, and `deterministic`;
+      the iterations after which a worker applies its updates, `deterministic`, and `served`, of which several nodes
+      have what tiles touch (`array`, `by`: the arrays that say what that is);
     - `replicas` (`name` of the copy of a worker, `array`, `mode`: that of `orion.elastic`, or "local_sgd",
       `sync_every`, and `alpha`, the `bound` up to which that is stable, `momentum` and `overlap`, or `outer`: its
       step and momentum, or None);
@@ -185,7 +185,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "rows": [_rows(one) for one in rows_of(loop)],
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
-        "relaxed": _relaxed(loop.relaxed),
+        "relaxed": _relaxed(loop),
         "replicas": [_replica(one, loop.runs_on) for one in loop.nest.replicas],
         "copied_in": [
             {"array": one.array, "copy": one.copy, "reads": [print_expr(read) for read in one.reads]}
@@ -198,7 +198,8 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
     }
 
 
-def _relaxed(relaxed: Relaxed) -> dict[str, Any] | None:
+def _relaxed(loop: LoopPlan) -> dict[str, Any] | None:
+    relaxed = loop.relaxed
     if not relaxed:
         return None
     arrays = [
@@ -211,6 +212,7 @@ def _relaxed(relaxed: Relaxed) -> dict[str, Any] | None:
     return {
         "arrays": arrays, "max_delay": relaxed.max_delay, "every": relaxed.every,
         "deterministic": relaxed.deterministic,
+        "served": [{"array": one.array, "by": list(one.announcer.lists.reads)} for one in loop.served],
     }  # fmt: skip
 
 

@@ -159,6 +159,7 @@ class BufferedLoop:
         tally["read after"] += self.reads_after
         tally["turned"] += self.turns
         tally["sent"] += bool(run.sent)
+        tally["fetched"] += bool(run.fetched)
         tally["early"] += any(one.early for one in run.sent)
         tally["in order"] += self.is_deterministic
         tally[self.kind] += 1

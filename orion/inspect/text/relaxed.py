@@ -52,6 +52,9 @@ def _between_nodes(loop: LoopPlan) -> str:
     told = f"on several nodes updates go to the others after {half:,} iterations of a worker, and at the end"
     if half < 2:
         told = "on several nodes updates go to the others after each iteration of a worker"
+    if loop.served:
+        arrays = " and ".join(f"`{one.array}`" for one in loop.served)
+        told += f"; of {arrays} a node has the rows that its tiles touch, and tells others of those that they touch too"
     for one in relaxed.arrays:
         send = one.buffered.sending
         if send.order and one.how is not How.READ:

@@ -192,9 +192,7 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
     if isinstance(loop.form, Merged) or isinstance(loop.tiles, Inspected):
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
     if placement.array in {one.buffered.array for one in loop.relaxed.arrays}:
-        return (
-            "in memory that the workers of a node share, on each node" if loop.runs_on > 1 else "whole, on the worker"
-        )
+        return _buffered_in_words(placement, loop) if loop.runs_on > 1 else "whole, on the worker"
     count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
     if count is not None:
         return f"in one place; each of the {counted(count, 'block')} has a copy to add to"
@@ -213,6 +211,15 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
             return "whole, on every worker" if loop.runs_on > 1 else "whole, on the worker"
         case PlacementKind.SERVED:
             return "kept in one place; workers fetch what they need and write it back"
+
+
+def _buffered_in_words(placement: Placement, loop: LoopPlan) -> str:
+    for one in loop.served:
+        if one.array == placement.array:
+            by = listed([f"`{name}`" for name in one.announcer.lists.reads])
+            announced = f"rows that tiles announce by {by} are there before these"
+            return f"in memory that the workers of a node share; on other nodes {announced}"
+    return "in memory that the workers of a node share, on each node"
 
 
 def _halo(placement: Placement) -> str:

@@ -114,8 +114,9 @@ def _by_nodes(
     from orion.kernel.inspector.announced import rows_in_turn
 
     ends, places = accesses
-    edges = np.append(0, ends)[np.clip(schedule.bounds[0] - one.served.first, 0, one.served.count)]
-    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[0]
+    dim = one.served.announcer.dim
+    edges = np.append(0, ends)[np.clip(schedule.bounds[dim] - one.served.first, 0, one.served.count)]
+    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[dim]
     starts, stops = edges[blocks], edges[blocks + 1]
     need, found, seen = np.zeros(schedule.tiles, np.int64), [], np.zeros(count, np.uint8)
     for order in orders:
