@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced interrupts planning exchange elastic ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced served interrupts planning exchange elastic ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -91,6 +91,9 @@ hosts: $(STAMP)  ## programs on hosts with links of 1 Gbit/s, 100 and 20 Mbit/s:
 
 paced: $(STAMP)  ## loss against time and bytes on hosts whose links are too slow, by what is sent first: wants root
 	$(BIN)/python -m benchmarks.paced $(ARGS)
+
+served: $(STAMP) ## weights that hosts fetch before tiles need them, next to sending all: wants root, and a quiet machine
+	$(BIN)/python -m benchmarks.served $(ARGS)
 
 interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looking for it costs kernels
 	$(BIN)/python -m benchmarks.interrupts $(ARGS)

@@ -8,7 +8,7 @@ from orion.plan import served
 from orion.runtime.ray.announced import Announced, Announcers
 from orion.runtime.ray.carried import told_announced
 from orion.runtime.ray.exchange import program_exchange
-from tests.test_buffers import slr
+from tests.test_buffers import parallel_slr, slr
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -71,19 +71,20 @@ def under_a_condition(row, w, late):
             late[row[i] - half] += 1.0
 
 
-def touched(function, row, w, first, count):
-    """The rows that iterations `first` to `first + count` touch, as the undecorated function shows it."""
+def touched(function, row, w, leading, first, count):
+    """The rows, by so many leading subscripts, that iterations `first` to `first + count` touch, as the undecorated
+    function shows it."""
     found = set()
 
     class Watched:
         shape = w.shape
 
         def __getitem__(self, index):
-            found.add(_row(index, w))
+            found.add(_row(index, w, leading))
             return w[index]
 
         def __setitem__(self, index, value):
-            found.add(_row(index, w))
+            found.add(_row(index, w, leading))
 
     class Some:
         """The first iterations of a range do nothing, nor do those after the last."""
@@ -102,9 +103,10 @@ def touched(function, row, w, first, count):
     return found
 
 
-def _row(index, w):
-    at = int(index[0] if isinstance(index, tuple) else index)
-    return at + w.shape[0] if at < 0 else at
+def _row(index, w, leading):
+    index = index if isinstance(index, tuple) else (index,)
+    places = [int(at) % extent for at, extent in zip(index[:leading], w.shape, strict=False)]
+    return int(np.ravel_multi_index(places, w.shape[:leading]))
 
 
 def announced_of(function, row, w, nodes=("a", "a", "b")):
@@ -128,14 +130,15 @@ def test_tiles_announce_all_that_they_touch_in_the_order_in_which_they_need_it(f
     w = np.ones((ROWS, 3)) if function in (of_rows, of_some_elements) else np.ones(ROWS)
     prepared, exchange, (announced,) = announced_of(function, row, w)
     (loop,) = prepared.loops
-    assert announced.count == ROWS
+    leading = 2 if function is of_some_elements else 1
+    assert announced.count == np.prod(w.shape[:leading])
     counts = np.diff(loop.schedule.bounds[0])
     firsts = loop.schedule.bounds[0] - loop.schedule.bounds[0][0]
     for node in (0, 1):
         rows = announced.rows[node].tolist()
         assert len({*rows}) == len(rows)
         tiles = [t for w, place in enumerate(exchange.place) if place == node for t in loop.schedule.order[w]]
-        own = {tile: touched(function, row, w, int(firsts[tile]), int(counts[tile])) for tile in tiles}
+        own = {tile: touched(function, row, w, leading, int(firsts[tile]), int(counts[tile])) for tile in tiles}
         sure = set().union(*own.values())
         assert sure <= {*rows}
         if function not in (by_ranges, under_a_condition):  # both sides of conditions on values are listed
@@ -264,6 +267,6 @@ def test_threads_do_as_before():
     rng = np.random.default_rng(1)
     indptr, indices = np.arange(201) * 5, rng.integers(0, ROWS, 1000)
     values, labels, w, expected = rng.random(1000), (rng.random(200) < 0.5) * 1.0, np.zeros(ROWS), np.zeros(ROWS)
-    slr(indptr, indices, values, labels, w, orion.buffer(w, max_delay=0), 0.1)
-    slr.serial(indptr, indices, values, labels, expected, orion.buffer(expected), 0.1)
+    parallel_slr(indptr, indices, values, labels, w, orion.buffer(w, max_delay=0), 0.1)
+    slr(indptr, indices, values, labels, expected, orion.buffer(expected), 0.1)
     np.testing.assert_allclose(w, expected)

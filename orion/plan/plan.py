@@ -133,6 +133,9 @@ class Served:
     first: int
     count: int
 
+    def __repr__(self) -> str:
+        return f"<Served: {self.array} by {', '.join(self.announcer.lists.reads)}>"
+
     @property
     def array(self) -> str:
         """The name of the array."""

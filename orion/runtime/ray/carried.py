@@ -64,22 +64,21 @@ def told_announced(announced: Announced, nodes: Sequence[str], own: int) -> Told
 
 @dataclass(eq=False)
 class Feed:
-    """The rows that a node is sent, with their values at the begin of the loop; `at`: so many have been."""
+    """The rows that a node is sent, as they are when the loop begins; `at`: so many have been."""
 
-    rows: Ints
     values: NDArray[Any]
     at: int = 0
 
     @property
     def is_over(self) -> bool:
         """Whether all have been sent."""
-        return self.at == len(self.rows)
+        return self.at == len(self.values)
 
-    def next(self, count: int) -> tuple[Ints, NDArray[Any]]:
-        """The next rows, up to so many, and their values."""
-        part = slice(self.at, min(self.at + count, len(self.rows)))
-        self.at = part.stop
-        return self.rows[part], self.values[part]
+    def next(self, count: int) -> tuple[int, NDArray[Any]]:
+        """The number of the next row, and up to so many of them."""
+        first = self.at
+        self.at = min(first + count, len(self.values))
+        return first, self.values[first : self.at]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +107,11 @@ class Carried:
         """The rows of a message."""
         return max(1, self.sending.batch // self.row_bytes)
 
+    @property
+    def fed_rows_of_batch(self) -> int:
+        """The same of rows that tiles have announced, whose numbers the other end knows."""
+        return max(1, self.sending.batch // (self.row_bytes - 8))
+
     def wanted(self, node: str, chosen: Ints) -> Ints | slice:
         """Which of those that are `chosen`, by their places in `told.rows`, a node is told of."""
         return np.flatnonzero(self.told.wanted[node][chosen]) if self.told.wanted else slice(None)
@@ -131,7 +135,7 @@ def carried_announced(number: int, one: RelaxedArray, array: NDArray[Any], count
         now[told.fetches] = 0
     else:
         base[told.rows] = now[told.rows]
-    feeds = {node: Feed(rows, now[rows]) for node, rows in told.given.items()}
+    feeds = {node: Feed(now[rows]) for node, rows in told.given.items()}
     return _carried(number, one, array, width, base.reshape(-1), told, feeds, least_of(base[told.rows]))
 
 

@@ -31,7 +31,7 @@ from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT
 from orion.runtime.ray.carried import Carried, Told, carried_announced, carried_whole, least_of
-from orion.runtime.ray.orders import Delivery, Flag, LateRows, clock_of
+from orion.runtime.ray.orders import Delivery, FedRows, Flag, LateRows, clock_of
 from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
 
@@ -106,6 +106,7 @@ class Carrier:
         self._done = (part.round + 1) << ROUND_BITS
         self._told[:] = part.round << ROUND_BITS  # not even that they have begun
         self._step = max(1, relaxed.max_delay // 2)
+        self._began = time.monotonic()
 
     def _get_ready(self) -> None:
         """Compile what is needed while the loop runs, or take it from the disk."""
@@ -133,26 +134,38 @@ class Carrier:
         self._over.set()
         self.wait()
 
-    def add(self, loop: int, number: int, rows: Ints, told: NDArray[Any], *, is_fetched: bool = False) -> None:
-        """Add what another node has sent; where it `is_fetched`, tiles wait for it."""
-        from orion.kernel.support.carried import add, set_clock
+    def add(self, loop: int, number: int, rows: Ints, told: NDArray[Any]) -> None:
+        """Add what another node has sent."""
+        with self._lock:
+            self._add(self._known(loop)[number], rows, told)
+
+    def add_fed(self, loop: int, number: int, first: int, values: NDArray[Any]) -> None:
+        """Add what rows are that tiles have announced, from number `first` of them on; tiles wait for them."""
+        from orion.kernel.support.carried import set_clock
 
         with self._lock:
-            if loop != self._loop:
-                raise ValueError(f"updates of loop {loop} while loop {self._loop} runs")
-            one = self._carried[number]
-            shared = one.together, self._memory.locks, self._memory.control[loop]
-            add(one.now, one.base, one.width, one.axis, rows, told, *shared)
-            if is_fetched:
-                at = self._memory.fetched[loop].item(number * CLOCK_STRIDE) + len(rows)
-                set_clock(self._memory.fetched[loop], number, at)
-                self._note_fetched(one, rows, told, at)
+            one = self._known(loop)[number]
+            self._add(one, one.told.fetches[first : first + len(values)], values)
+            at = first + len(values)
+            if at == len(one.told.fetches):
+                one.choice.least = least_of(one.now.reshape(-1, one.width)[one.told.rows])
+            self._note_fetched(values, is_last=at == len(one.told.fetches))
+            set_clock(self._memory.fetched[loop], number, at)
+
+    def _add(self, one: Carried, rows: Ints, told: NDArray[Any]) -> None:
+        from orion.kernel.support.carried import add
+
+        shared = one.together, self._memory.locks, self._memory.control[self._loop]
+        add(one.now, one.base, one.width, one.axis, rows, told, *shared)
+
+    def _known(self, loop: int) -> Mapping[int, Carried]:
+        if loop != self._loop:
+            raise ValueError(f"updates of loop {loop} while loop {self._loop} runs")
+        return self._carried
 
     def like(self, loop: int, number: int) -> Carried:
         """The array with this number in the loop under way."""
-        if loop != self._loop:
-            raise ValueError(f"updates of loop {loop} while loop {self._loop} runs")
-        return self._carried[number]
+        return self._known(loop)[number]
 
     def set_clock(self, loop: int, worker: int, value: int) -> None:
         """Note how far a worker of another node is, all of whose updates until then are here."""
@@ -169,18 +182,15 @@ class Carrier:
             elif one.how is not How.READ:
                 yield number, carried_whole(number, one, array)
 
-    def _note_fetched(self, one: Carried, rows: Ints, told: NDArray[Any], at: int) -> None:
-        """Note rows that have come; what is important is told by their values once all are there."""
-        if at == len(one.told.fetches):
-            one.choice.least = least_of(one.now.reshape(-1, one.width)[one.told.rows])
-        seconds = time.monotonic() - self._began if self._began else 0.0
-        before = self.fetched
+    def _note_fetched(self, values: NDArray[Any], *, is_last: bool) -> None:
+        """Note rows that have come; the last ones were waited for from the begin on."""
+        before, seconds = self.fetched, time.monotonic() - self._began if is_last and self._began else 0.0
         self.fetched = replace(
             before,
-            rows=before.rows + len(rows),
-            bytes=before.bytes + told.nbytes,
+            rows=before.rows + len(values),
+            bytes=before.bytes + values.nbytes,
             messages=before.messages + 1,
-            seconds=before.seconds + (seconds if at == len(one.told.fetches) else 0.0),
+            seconds=before.seconds + seconds,
         )
 
     # ------------------------------------------------------------ the thread
@@ -217,8 +227,8 @@ class Carrier:
                 line = self._lines[node]
                 if feed.is_over or line.unsent() > MOST_UNSENT * one.sending.batch:
                     continue
-                rows, values = feed.next(one.rows_of_batch)
-                self._send_to(node, (), (LateRows(self._loop, one.number, rows, values, is_fetched=True),))
+                first, values = feed.next(one.fed_rows_of_batch)
+                self._send_to(node, (), (FedRows(self._loop, one.number, first, values),))
                 self.fed_bytes += values.nbytes
                 has_sent = True
         return has_sent
@@ -267,7 +277,7 @@ class Carrier:
         for start in range(0, len(rows), one.rows_of_batch):
             part = rows[start : start + one.rows_of_batch]
             told = self._taken(one, part)
-            self._send_to(self._home, (), (LateRows(self._loop, one.number, part, told, is_fetched=False),))
+            self._send_to(self._home, (), (LateRows(self._loop, one.number, part, told),))
             self._note(rows=len(part), bytes=told.nbytes)
             self._let_go(one.sending.batch)
 
@@ -328,7 +338,7 @@ class Carrier:
             wanted = one.wanted(node, chosen)
             rows, values = one.told.rows[chosen[wanted]], told[wanted]
             if len(rows):
-                self._send_to(node, (), (LateRows(self._loop, one.number, rows, values, is_fetched=False),))
+                self._send_to(node, (), (LateRows(self._loop, one.number, rows, values),))
                 self._note(rows=len(rows), bytes=values.nbytes)
                 count += len(rows)
         return count
@@ -345,7 +355,7 @@ class Carrier:
         with self._lock:
             take(one.now, one.base, one.width, rows, told)
 
-    def _send_to(self, node: str, flags: tuple[Flag, ...], late: tuple[LateRows, ...]) -> None:
+    def _send_to(self, node: str, flags: tuple[Flag, ...], late: tuple[LateRows | FedRows, ...]) -> None:
         self._lines[node].send(Delivery(self._run, self._sender, self._numbers[node], flags, (), late))
         self._numbers[node] += 1
         self._note(messages=1)

@@ -18,7 +18,7 @@ from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
 from orion.runtime.ray.carrier import Carrier
-from orion.runtime.ray.orders import BARRIER, CLOCKS, CopiedParts, Delivery, Flag, LateRows, Results, clock_of
+from orion.runtime.ray.orders import BARRIER, CLOCKS, CopiedParts, Delivery, FedRows, Flag, LateRows, Results, clock_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,9 @@ class Landing:
                     copies = self.memory.copies[found.loop][found.copy][found.turn]
                     copies[found.blocks, found.first : found.first + found.values.shape[1]] = found.values
                 case LateRows():
-                    values, is_fetched = found.values, found.is_fetched
-                    self.carrier.add(found.loop, found.array, found.rows, values, is_fetched=is_fetched)
+                    self.carrier.add(found.loop, found.array, found.rows, found.values)
+                case FedRows():
+                    self.carrier.add_fed(found.loop, found.array, found.first, found.values)
         for flag in delivery.flags:
             self.set(flag)
 

@@ -134,14 +134,23 @@ class CopiedParts:
 
 @dataclass(frozen=True, slots=True)
 class LateRows:
-    """Of array number `array` with a buffer in a loop: what is to be added to some of its rows, (rows, width). It
-    `is_fetched` where it is what these rows are, of a node that did not have them."""
+    """Of array number `array` with a buffer in a loop: what is to be added to some of its rows, (rows, width)."""
 
     loop: int
     array: int
     rows: Ints
     values: NDArray[Any]
-    is_fetched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FedRows:
+    """Of array number `array` with a buffer in a loop: what rows are that tiles of a node have announced, from number
+    `first` of them on, in the order in which they need them, (rows, width). Both ends know which rows these are."""
+
+    loop: int
+    array: int
+    first: int
+    values: NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,7 @@ class Delivery:
     number: int
     flags: tuple[Flag, ...]
     pieces: tuple[Piece, ...]
-    results: tuple[Results | CopiedParts | LateRows, ...]
+    results: tuple[Results | CopiedParts | LateRows | FedRows, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ those of the run, which both ends know. So a receiver knows where each byte belo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from math import prod
 from typing import Any
@@ -15,16 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.runtime.ray.carrier import Carrier
 from orion.runtime.ray.inbox import Landing
-from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, LateRows, Results
+from orion.runtime.ray.orders import CopiedParts, Delivery, FedRows, Flag, LateRows, Results
 from orion.runtime.ray.regions import Region, Scattered, Section
 from orion.schedule.schedule import Ints
 
 HEADER_WORDS = 5
 """Run, sender, number, words of the table of contents, bytes of the contents."""
 
-RESULTS, COPIED_PARTS, LATE_ROWS, FETCHED_ROWS = 0, 1, 2, 3
+RESULTS, COPIED_PARTS, LATE_ROWS, FED_ROWS = 0, 1, 2, 3
 
 SCATTERED = -1
 """In place of the number of integers that say how a region leans."""
@@ -73,15 +73,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LatePlace:
-    """Where updates of rows go: they are added to array number `array` of a loop."""
+    """Where rows go that are added to an array: `add` does that."""
 
-    carrier: Carrier
-    loop: int
-    array: int
-    rows: Ints
+    add: Callable[[NDArray[Any]], None]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
-    is_fetched: bool
 
     @property
     def nbytes(self) -> int:
@@ -94,7 +90,7 @@ class LatePlace:
 
     def fill(self, read: NDArray[Any]) -> None:
         """Add them."""
-        self.carrier.add(self.loop, self.array, self.rows, read, is_fetched=self.is_fetched)
+        self.add(read)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,14 +152,16 @@ def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memory
     return views
 
 
-def _words(found: Results | CopiedParts | LateRows) -> Sequence[Sequence[int] | NDArray[Any]]:
+def _words(found: Results | CopiedParts | LateRows | FedRows) -> Sequence[Sequence[int] | NDArray[Any]]:
     match found:
         case Results(loop, output, turn, tiles, _):
             return [(RESULTS, loop, output, turn, len(tiles)), tiles]
         case CopiedParts(loop, copy, turn, blocks, first, values):
             return [(COPIED_PARTS, loop, copy, turn, len(blocks)), blocks, (first, values.shape[1])]
-        case LateRows(loop, array, rows, values, is_fetched):
-            return [(FETCHED_ROWS if is_fetched else LATE_ROWS, loop, array, values.shape[1], len(rows)), rows]
+        case LateRows(loop, array, rows, values):
+            return [(LATE_ROWS, loop, array, values.shape[1], len(rows)), rows]
+        case FedRows(loop, array, first, values):
+            return [(FED_ROWS, loop, array, len(values), 1), (first,)]
 
 
 class _Words:
@@ -214,9 +212,12 @@ def _results(words: _Words, landing: Landing) -> Place | LatePlace:
     chosen = words.array(count)
     if kind == RESULTS:
         return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
-    if kind in (LATE_ROWS, FETCHED_ROWS):
-        one, is_fetched = landing.carrier.like(loop, number), kind == FETCHED_ROWS
-        return LatePlace(landing.carrier, loop, number, chosen, (count, one.width), one.now.dtype, is_fetched)
+    if kind == LATE_ROWS:
+        one = landing.carrier.like(loop, number)
+        return LatePlace(partial(landing.carrier.add, loop, number, chosen), (count, one.width), one.now.dtype)
+    if kind == FED_ROWS:
+        one, add = landing.carrier.like(loop, number), partial(landing.carrier.add_fed, loop, number, int(chosen[0]))
+        return LatePlace(add, (turn, one.width), one.now.dtype)
     first, length = words.take(2)
     part = landing.memory.copies[loop][number][turn][:, first : first + length]
     return Place(part, chosen, (count, *part.shape[1:]))
