@@ -254,7 +254,7 @@ class Inspections:
 
         found = []
         for number, loop in enumerate(plan.loops):
-            for one in loop.served:
+            for one in (*loop.served, *loop.read_in_part):
                 lists, extents = one.announcer.lists, _extents(sizes)
                 needed = {name: length for name, length in extents.items() if name in lists.function.params}
                 program = self._program(lists, {**extents, **arguments}, one.count)

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -432,8 +433,7 @@ class Preparation:
             serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
         rows = rows_of(typed.function, shapes)
-        given = in_rows(arguments, rows)
-        announcing = self._inspections.announcing(made, plan.sizes, given)
+        announcing = partial(self._inspections.announcing, made, plan.sizes)
         program = PreparedProgram(made.program, loops, plan.sizes.known, announcing)
         watched = watched_loops(plan.function, plan.sizes)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)

@@ -1,6 +1,7 @@
 """The samples and tables of `benchmarks.served`."""
 
 import numpy as np
+import pytest
 
 import orion
 from benchmarks.served.__main__ import HEADS, cells, medians
@@ -13,7 +14,8 @@ def test_a_model_of_the_samples_learns():
     assert data[1].max() < len(w)
     before = loss(data, w)
     one_pass(*data, w, orion.buffer(w, max_delay=1000), 0.05)
-    assert loss(data, w) < before == np.log(2.0)
+    assert before == pytest.approx(np.log(2.0))
+    assert loss(data, w) < 0.95 * before
     assert np.diff(data[0]).tolist() == [EACH] * len(data[3])
     counts = np.bincount(data[1])
     assert (counts[counts > 0] <= 2).mean() > 0.3  # many features are in hardly any sample

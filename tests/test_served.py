@@ -109,6 +109,12 @@ def _row(index, w, leading):
     return int(np.ravel_multi_index(places, w.shape[:leading]))
 
 
+def announcements(prepared, exchange, arguments, announcers=None):
+    announcers = announcers or Announcers()
+    announcers.reads(prepared, arguments)
+    return announcers.of(prepared, exchange, arguments)
+
+
 def announced_of(function, row, w, nodes=("a", "a", "b")):
     late = orion.buffer(w, max_delay=100)
     given = row, w, late
@@ -118,7 +124,7 @@ def announced_of(function, row, w, nodes=("a", "a", "b")):
     arguments = {"row": row, "w": w, "late": np.zeros_like(w)}
     shapes = {name: value.shape for name, value in arguments.items()}
     exchange = program_exchange(prepared.loops, prepared.known, nodes, shapes)
-    return prepared, exchange, Announcers().of(prepared, exchange, arguments)
+    return prepared, exchange, announcements(prepared, exchange, arguments)
 
 
 LOOPS = [added, by_steps, from_the_end, by_ranges, of_rows, of_some_elements, under_a_condition]
@@ -206,7 +212,7 @@ def test_a_subscript_that_leaves_its_array_announces_everything():
     prepared, exchange, _ = announced_of(added, row, w)
     row[7] = ROWS
     arguments = {"row": row, "w": w, "late": np.zeros_like(w)}
-    (announced,) = Announcers().of(prepared, exchange, arguments)
+    (announced,) = announcements(prepared, exchange, arguments)
     np.testing.assert_array_equal(announced.rows[1], np.arange(ROWS))
 
 
@@ -215,13 +221,13 @@ def test_what_was_announced_is_kept_until_subscripts_change():
     prepared, exchange, _ = announced_of(added, row, w)
     arguments = {"row": row, "w": w, "late": np.zeros_like(w)}
     announcers = Announcers()
-    first = announcers.of(prepared, exchange, arguments)
+    first = announcements(prepared, exchange, arguments, announcers)
     w[:] = 7
-    assert announcers.of(prepared, exchange, arguments) is first
+    assert announcements(prepared, exchange, arguments, announcers) is first
     row[3] = 0
-    again = announcers.of(prepared, exchange, arguments)
+    again = announcements(prepared, exchange, arguments, announcers)
     assert again is not first
-    assert announcers.of(prepared, exchange, arguments) is again
+    assert announcements(prepared, exchange, arguments, announcers) is again
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -187,6 +187,41 @@ def test_rounds(nodes):
     np.testing.assert_array_equal(out, counts[row[0]] * np.arange(1.0, 4.0))
 
 
+@orion.parallel_for
+def read(row, w, out):
+    for i in range(row.shape[0]):
+        out[i] = w[row[i]]
+
+
+def test_what_a_loop_only_reads_is_sent_in_part(nodes):
+    """Large arrays: the values that tiles read, where they have changed, and no others."""
+    rng = np.random.default_rng(7)
+    row, w, out = rng.integers(0, LARGE, 3000), rng.random(LARGE), np.zeros(3000)
+    group = nodes._backend._team.group
+    for change in range(4):
+        before = group.moved
+        read(row, w, out)
+        np.testing.assert_array_equal(out, w[row])
+        moved = group.moved - before
+        own = len(rows_of(read, row))
+        back = 8 * int(np.diff(read.last_run.plan.schedule().bounds[0])[read.last_run.plan.schedule().owner == 2].sum())
+        assert moved >= (8 * own if change in (0, 2) else 0)
+        assert moved <= 8 * (own if change != 3 else own // 2 + 1) * (change != 1) + back + row.nbytes
+        if change == 1:
+            w += 1.0
+        elif change == 2:
+            w[: LARGE // 4] = 5.0
+
+
+def test_training_and_evaluation_in_turns(nodes):
+    rng = np.random.default_rng(8)
+    row, data, w, out = rng.integers(0, LARGE, 3000), np.ones(3000), np.zeros(LARGE), np.zeros(3000)
+    for k in range(1, 4):
+        added(row, data, orion.buffer(w, max_delay=100))
+        read(row, w, out)
+        np.testing.assert_array_equal(out, k * np.bincount(row, minlength=LARGE)[row])
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_hardly_any_iterations(n, nodes):
     row, data, w = np.arange(n), np.ones(n), np.zeros(LARGE)

@@ -54,7 +54,7 @@ def analyse_nest(
         summed=None,
         inspectable=inspector,
         uninspected=why_none,
-        announcers=announcers(nest, types, analysis) if nest.buffered else (),
+        announcers=announcers(nest, types, analysis),
         capped=(),
         round_ns=0.0,
         middle_round=(),

@@ -68,7 +68,7 @@ class AnalysedLoop:
 
     `form` says what the loop is to the source. `inspectable` is its inspector, None where it has none or needs none;
     `uninspected` is why it has none, or why a loop without candidates is not cut at all. `announcers` list what it
-    touches of arrays with buffers.
+    touches of arrays that no partition fits.
     `summed` is how it is parallel with copies of arrays that it adds to;
     None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
     taken too long. `round_ns` is the predicted time of the longest loop in the compiled serial loop around it; 0 where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -26,6 +27,7 @@ from orion.plan.plan import (
     FunctionPlan,
     Inside,
     Inspected,
+    Listed,
     LoopPlan,
     Member,
     ReorderedSingle,
@@ -95,6 +97,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
       bytes per second, of what goes to other nodes beside what `max_delay` asks for), `max_delay`, `every`:
       the iterations after which a worker applies its updates, `deterministic`, and `served`, of which several nodes
       have what tiles touch (`array`, `by`: the arrays that say what that is);
+    - `read_in_part`, the arrays that it only reads of which several nodes have what tiles read (the same);
     - `replicas` (`name` of the copy of a worker, `array`, `mode`: that of `orion.elastic`, or "local_sgd",
       `sync_every`, and `alpha`, the `bound` up to which that is stable, `momentum` and `overlap`, or `outer`: its
       step and momentum, or None);
@@ -186,6 +189,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "private": list(scalars.private),
         "private_arrays": [array.name for array in loop.private_arrays],
         "relaxed": _relaxed(loop),
+        "read_in_part": _listed(loop.read_in_part),
         "replicas": [_replica(one, loop.runs_on) for one in loop.nest.replicas],
         "copied_in": [
             {"array": one.array, "copy": one.copy, "reads": [print_expr(read) for read in one.reads]}
@@ -212,8 +216,12 @@ def _relaxed(loop: LoopPlan) -> dict[str, Any] | None:
     return {
         "arrays": arrays, "max_delay": relaxed.max_delay, "every": relaxed.every,
         "deterministic": relaxed.deterministic,
-        "served": [{"array": one.array, "by": list(one.announcer.lists.reads)} for one in loop.served],
+        "served": _listed(loop.served),
     }  # fmt: skip
+
+
+def _listed(arrays: Iterable[Listed]) -> list[dict[str, Any]]:
+    return [{"array": one.array, "by": list(one.announcer.lists.reads)} for one in arrays]
 
 
 def _replica(one: Replica, workers: int) -> dict[str, Any]:

@@ -124,22 +124,33 @@ Tiles = Tiled | Uncut | NotInspected | Inspected
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """An array with a buffer that several nodes do not have whole, number `number` of those of its loop: `announcer`
-    lists the rows that its iterations touch, of which there are `count`, the first with coordinate `first`."""
+class Listed:
+    """An array of which several nodes have what their tiles touch: `announcer` lists it, for iterations of which there
+    are `count`, the first with coordinate `first`."""
 
-    number: int
     announcer: Announcer
     first: int
     count: int
 
     def __repr__(self) -> str:
-        return f"<Served: {self.array} by {', '.join(self.announcer.lists.reads)}>"
+        return f"<{type(self).__name__}: {self.array} by {', '.join(self.announcer.lists.reads)}>"
 
     @property
     def array(self) -> str:
         """The name of the array."""
         return self.announcer.array
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Served(Listed):
+    """One with a buffer, number `number` of those of its loop, whose rows nodes fetch while the loop runs."""
+
+    number: int
+
+    @property
+    def leading(self) -> int:
+        """How many subscripts say which row."""
+        return len(self.announcer.keyed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +168,7 @@ class LoopPlan:
     time needs them, where they are known: those of a loop in another order in the loops of the source. `is_dynamic`:
     a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
     space dimension each worker has. `relaxed` are its arrays with buffers, and `served` those of which several nodes
-    fetch what tiles announce.
+    fetch what tiles announce. `read_in_part` are arrays that it only reads, of which they are sent what tiles read.
     """
 
     nest: LoopNest
@@ -180,6 +191,7 @@ class LoopPlan:
     deal: Deal
     relaxed: Relaxed
     served: tuple[Served, ...]
+    read_in_part: tuple[Listed, ...]
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)

@@ -68,7 +68,7 @@ from orion.plan.plan import (
     Written,
 )
 from orion.plan.relaxed import relaxed_at
-from orion.plan.served import with_served
+from orion.plan.served import with_listed
 from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Reason, ReasonKind
@@ -370,9 +370,10 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         deal=first_deal(chosen, nest, sizes),
         relaxed=relaxed_at(nest, iterations, sizes),
         served=(),
+        read_in_part=(),
     )
     return (
-        with_served(plan, loop.announcers, types, sizes)
+        with_listed(plan, loop.announcers, types, sizes)
         if chosen
         else _with_inspection(plan, loop, extents, sizes, maps)
     )

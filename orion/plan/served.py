@@ -1,9 +1,9 @@
-"""Which arrays with buffers several nodes do not have whole: a node fetches the rows that its tiles announce, before
-they need them (`orion.dependence.announcer`)."""
+"""Which arrays several nodes do not have whole: they have what their tiles touch, as announcers list it
+(`orion.dependence.announcer`)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from orion.cost.extents import evaluated
@@ -11,7 +11,7 @@ from orion.cost.placement import Placement, PlacementKind, array_bytes
 from orion.cost.sizes import Sizes
 from orion.dependence.announcer import Announcer
 from orion.ir.types import Types
-from orion.plan.plan import LoopPlan, Served
+from orion.plan.plan import Listed, LoopPlan, Served
 from orion.plan.relaxed import why_apart
 from orion.sets.affine import has_unit_step
 
@@ -21,37 +21,49 @@ SERVED_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Iterations:
-    """Those of the dimension that is cut: the coordinate of the first, and their number."""
+    """Those of one dimension: the coordinate of the first, and their number."""
 
     first: int
     count: int
 
 
-def with_served(plan: LoopPlan, announcers: Sequence[Announcer], types: Types, sizes: Sizes) -> LoopPlan:
-    """The plan of a loop with those of its announcers that are of use: where its tiles are blocks of one
-    dimension, updates go from node to node, and arrays are large."""
-    dim = plan.space
-    if dim is None or plan.runs_on == 1 or not plan.relaxed.has_clocks:
+def with_listed(plan: LoopPlan, announcers: Sequence[Announcer], types: Types, sizes: Sizes) -> LoopPlan:
+    """The plan of a loop with those of its announcers that are of use: of large arrays, where it is shared out in
+    blocks of iterations that they list."""
+    large = [one for one in announcers if (array_bytes(one.array, types, sizes.shapes) or 0) >= SERVED_BYTES]
+    if not large or plan.runs_on == 1:
         return plan
-    iterations = _iterations(plan, dim, sizes) if any(one.dim == dim for one in announcers) else None
-    if iterations is None or any(cut != 1 for k, cut in enumerate(plan.cuts) if k != dim):
-        return plan
-    if why_apart(plan.nest.buffered, plan.relaxed, plan.counts_on):
-        return plan
-    numbers = {one.buffered.array: number for number, one in enumerate(plan.relaxed.arrays)}
-    found = tuple(
-        Served(numbers[one.array], one, iterations.first, iterations.count)
-        for one in announcers
-        if one.dim == dim
-        and one.array in numbers
-        and (array_bytes(one.array, types, sizes.shapes) or 0) >= SERVED_BYTES
-    )
-    names = {one.array for one in found}
-    placements = tuple(_served(one) if one.array in names else one for one in plan.placements)
-    return replace(plan, served=found, placements=placements)
+    served, read = tuple(_served(plan, large, sizes)), tuple(_read(plan, large, sizes))
+    names = {one.array for one in served}
+    placements = tuple(_in_part(one) if one.array in names else one for one in plan.placements)
+    return replace(plan, served=served, read_in_part=read, placements=placements)
 
 
-def _served(placement: Placement) -> Placement:
+def _served(plan: LoopPlan, announcers: Sequence[Announcer], sizes: Sizes) -> Iterator[Served]:
+    """Arrays with buffers, where tiles are blocks of one dimension, updates go from node to node, and rows are
+    contiguous."""
+    dim, relaxed = plan.space, plan.relaxed
+    if not relaxed.has_clocks or any(cut != 1 for k, cut in enumerate(plan.cuts) if k != dim):
+        return
+    if why_apart(plan.nest.buffered, relaxed, plan.counts_on):
+        return
+    numbers = {one.buffered.array: number for number, one in enumerate(relaxed.arrays)}
+    for one in announcers:
+        is_of_rows = not one.is_read and one.keyed == tuple(range(len(one.keyed)))
+        iterations = _iterations(plan, one.dim, sizes) if is_of_rows and one.dim == dim else None
+        if iterations is not None and one.array in numbers:
+            yield Served(one, iterations.first, iterations.count, numbers[one.array])
+
+
+def _read(plan: LoopPlan, announcers: Sequence[Announcer], sizes: Sizes) -> Iterator[Listed]:
+    """Arrays that are only read."""
+    for one in announcers:
+        iterations = _iterations(plan, one.dim, sizes) if one.is_read else None
+        if iterations is not None:
+            yield Listed(one, iterations.first, iterations.count)
+
+
+def _in_part(placement: Placement) -> Placement:
     """Where an array lives of which nodes have what their tiles touch: how much that is, arrays say."""
     return replace(placement, kind=PlacementKind.SERVED, bytes_moved=None)
 

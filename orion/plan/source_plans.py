@@ -94,6 +94,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         deal=max(parts, key=lambda part: len(part.nest.limits)).deal,
         relaxed=NOT_RELAXED,
         served=(),
+        read_in_part=(),
     )
 
 

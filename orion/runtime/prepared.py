@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from orion.cost.grid import DISPATCH_NS, predicted_ns
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
 from orion.plan.deal import dealt_by_times
-from orion.plan.plan import LoopPlan, Served, with_deal
+from orion.plan.plan import Listed, LoopPlan, with_deal
 from orion.schedule.build import most_workers
 from orion.schedule.schedule import Schedule
 from orion.verify.proved import proved_schedule
@@ -84,13 +85,20 @@ class PreparedLoop:
 
 @dataclass(frozen=True, eq=False)
 class Announcing:
-    """The program that lists the rows which iterations of loop number `loop` touch of an array that is `served`. It is
-    given the arguments of the call, and `extents`, the lengths of arrays."""
+    """The program that lists what iterations of loop number `loop` touch of an array. It is given the arguments of the
+    call, and `extents`, the lengths of arrays."""
 
     loop: int
-    served: Served
+    of: Listed
     program: PreparedProgram
     extents: Mapping[str, int]
+
+
+MakesAnnouncers = Callable[[Mapping[str, Any]], tuple[Announcing, ...]]
+
+
+def _no_announcers(arguments: Mapping[str, Any]) -> tuple[Announcing, ...]:
+    return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +107,18 @@ class PreparedProgram:
 
     What a session keeps for a program (flags, compiled kernels, what the actors know) is kept for this
     object: the caller makes one per signature and hands in the same one again. `known` are the values of the isl
-    parameters that it is for (`orion.cost.sizes.Sizes.known`). `announcing` are the programs that list what several
-    nodes are to fetch.
+    parameters that it is for (`orion.cost.sizes.Sizes.known`). `announcing` makes the programs that list what tiles
+    touch of arrays that several nodes do not have whole: for arguments, when there are several nodes.
     """
 
     program: Program
     loops: tuple[PreparedLoop, ...]
     known: Mapping[str, int]
-    announcing: tuple[Announcing, ...] = ()
+    announcing: MakesAnnouncers = _no_announcers
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As workers get it, who list nothing."""
+        return PreparedProgram, (self.program, self.loops, self.known)
 
     @property
     def workers(self) -> int:

@@ -69,7 +69,8 @@ class LoopAccesses:
     not among them, nor those whose accesses an inspector has listed.
 
     `given` are the names, in isl, of scalars that it is given when it begins. Arrays that are `private` are those of
-    which each tile has its own, but for the last one, which has the array itself.
+    which each tile has its own, but for the last one, which has the array itself. `read` is what tiles read of arrays
+    of which that was listed (`orion.runtime.ray.announced`).
     """
 
     accesses: tuple[Accessed, ...]
@@ -77,6 +78,7 @@ class LoopAccesses:
     private: frozenset[str]
     shapes: Shapes
     tiles: Tiles
+    read: tuple[Footprint, ...]
 
     def varying(self, dims: int) -> frozenset[tuple[str, int]]:
         """The axes, (array, axis), along which what is touched depends on the scalars; `dims` is the number of the
@@ -117,19 +119,26 @@ class LoopAccesses:
             found.append(_without_repeats(Footprint(one.array, one.is_write, tile, *bounds)))
         if isinstance(self.tiles, Inspected):
             found += _listed(self.tiles, self.shapes, skews)
+        for one_read in self.read:
+            first_last = with_skews(one_read.low, one_read.high, skews[one_read.array])
+            found.append(Footprint(one_read.array, False, one_read.tile, *first_last))
         return tuple(found)
 
 
-def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> LoopAccesses:
+def loop_accesses(
+    plan: LoopPlan, known: Mapping[str, int], shapes: Shapes, read: Sequence[Footprint] = ()
+) -> LoopAccesses:
     """The accesses of a loop to those of its arrays that are among `shapes`. `known` are the values of parameters. What
-    is written is also handed on where it is not: whether a statement under a condition runs is not asked."""
+    is written is also handed on where it is not: whether a statement under a condition runs is not asked. `read` is
+    what tiles read of arrays of which that was listed."""
     values = {**known, **{extent_name(a, axis): n for a, shape in shapes.items() for axis, n in enumerate(shape)}}
     copied = {copies.array for copies in plan.copies}
     private = frozenset(one.name for one in plan.private_arrays) & shapes.keys()
     in_bounds = {one.base.name for one in every(Subscript, *(loop.space for loop in plan.nest.loops))}
     read_only = {placement.array for placement in plan.placements if not placement.is_written}
     touched = ({placement.array for placement in plan.placements} | in_bounds) - copied - private
-    listed = plan.tiles.inspectable.arrays if isinstance(plan.tiles, Inspected) else ()
+    of_tiles = plan.tiles.inspectable.arrays if isinstance(plan.tiles, Inspected) else ()
+    listed = {*of_tiles, *(one.array for one in read)}
     own = [array for array in shapes if array in touched and array not in listed]
     given = tuple(sorted(_parameters(plan, own) - values.keys()))
     found: list[Accessed] = []
@@ -140,7 +149,7 @@ def loop_accesses(plan: LoopPlan, known: Mapping[str, int], shapes: Shapes) -> L
         if array in in_bounds:
             accesses = [*accesses, (False, None)]
         found += [Accessed(array, is_write, forms) for is_write, forms in accesses]
-    return LoopAccesses(tuple(found), given, private, shapes, plan.tiles)
+    return LoopAccesses(tuple(found), given, private, shapes, plan.tiles, tuple(read))
 
 
 def _parameters(plan: LoopPlan, arrays: Sequence[str]) -> set[str]:

@@ -24,6 +24,7 @@ from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, loop_parts
 from orion.runtime.prepared import PreparedProgram
+from orion.runtime.ray.announced import NO_READS, Reads
 from orion.runtime.ray.carrier import idle_carrier
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.holdings import Holdings
@@ -117,18 +118,20 @@ def run_on_nodes(
     driver: str | None,
     earlier: Earlier | None = None,
     meanwhile: Callable[[], None] = lambda: None,
+    reads: Reads = NO_READS,
 ) -> tuple[Any, ProgramExchange, int]:
     """Run a program whose worker w is on node `nodes[w]`. The arrays of `driver` are those that are given; where it is
     none of the nodes, results are fetched from the home node. Where the run follows others on the same arrays, nodes
-    have what `earlier` says. `meanwhile` is called when workers have ended, before results are fetched. Returns the
-    result, the exchange, and the bytes of arrays that were sent."""
+    have what `earlier` says. `meanwhile` is called when workers have ended, before results are fetched. `reads` is what
+    tiles read of arrays of which that was listed. Returns the result, the exchange, and the bytes of arrays that were
+    sent."""
     dense = {
         argument.name: arguments[argument.name].shape
         for loop in prepared.loops
         for argument in loop.kernel.arguments
         if argument.kind == "array"
     }
-    exchange = program_exchange(prepared.loops, prepared.known, nodes, dense)
+    exchange = program_exchange(prepared.loops, prepared.known, nodes, dense, reads)
     traffic = program_traffic(exchange)
     network = Network(order)
     network.wide = frozenset(name for name, value in arguments.items() if isinstance(value, np.int64))
@@ -184,7 +187,7 @@ def run_on_nodes(
             others = tuple(other for other in exchange.nodes if other != node)
             own = {name: place.array(name) for name in dense}
             whole = number, prepared.workers, parts, place.memory, meet, exchange, holdings[node], others, own
-            worker = NodeWorker(*whole, network.landings[node].carrier, False, post)
+            worker = NodeWorker(*whole, network.landings[node].carrier, False, (), post)
             result = skeleton(worker, *given)
             worker.finish()
             sent_bytes.append(worker.sent_bytes)

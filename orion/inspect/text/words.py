@@ -12,7 +12,7 @@ from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
-from orion.plan.plan import Inspected, LoopPlan, Merged, Tiled, Weighed
+from orion.plan.plan import Inspected, Listed, LoopPlan, Merged, Tiled, Weighed
 from orion.plan.source_plans import in_formulas
 from orion.source import Span, cell_of
 
@@ -208,18 +208,25 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
         case PlacementKind.ROTATED:
             return f"in blocks along axis {placement.dim} with {dim}, which go from worker to worker"
         case PlacementKind.REPLICATED:
+            if by := _by(placement, loop.read_in_part):
+                return f"each node has what its tiles read, as {by} say{'s' * (' and ' not in by)}"
             return "whole, on every worker" if loop.runs_on > 1 else "whole, on the worker"
         case PlacementKind.SERVED:
             return "kept in one place; workers fetch what they need and write it back"
 
 
 def _buffered_in_words(placement: Placement, loop: LoopPlan) -> str:
-    for one in loop.served:
-        if one.array == placement.array:
-            by = listed([f"`{name}`" for name in one.announcer.lists.reads])
-            announced = f"rows that tiles announce by {by} are there before these"
-            return f"in memory that the workers of a node share; on other nodes {announced}"
-    return "in memory that the workers of a node share, on each node"
+    by = _by(placement, loop.served)
+    if not by:
+        return "in memory that the workers of a node share, on each node"
+    announced = f"rows that tiles announce by {by} are there before these"
+    return f"in memory that the workers of a node share; on other nodes {announced}"
+
+
+def _by(placement: Placement, arrays: Iterable[Listed]) -> str:
+    """The arrays by which it was listed what tiles touch of one of some arrays; "" where it is none of these."""
+    names = {one.array: one.announcer.lists.reads for one in arrays}.get(placement.array, ())
+    return listed([f"`{name}`" for name in names]) if names else ""
 
 
 def _halo(placement: Placement) -> str:

@@ -1,4 +1,5 @@
-"""The rows of an array that tiles touch, in the order in which tiles need them, each once."""
+"""What of an array tiles touch, as an announcer lists it (`orion.dependence.announcer`): each row once, in the order in
+which tiles need them; or as ranges of rows, tile by tile."""
 
 from __future__ import annotations
 

@@ -370,10 +370,10 @@ class WorkerActor:
     # ------------------------------------------------------------ programs and arrays
 
     def _program(self, order: RunOrder) -> ActorProgram:
-        known = self._programs.get(order.program)
-        if known is None:
-            assert order.prepared is not None
+        if order.prepared is not None:
             known = self._load(order.prepared, order.exchange, order.memory)
+        else:
+            known = self._programs[order.program]
         if order.announced is not None:
             known = self._with_announced(known, order.announced)
         self._programs[order.program] = known

@@ -1,11 +1,14 @@
-"""What nodes are to fetch of arrays that are served: the rows that tiles of theirs touch, as announcers list them
-(`orion.dependence.announcer`), in the order in which tiles need them.
+"""What tiles touch of arrays that several nodes do not have whole, as announcers list it
+(`orion.dependence.announcer`).
 
-The driver lists them for all nodes, once for the contents that the arrays of subscripts have: as long as these stay
-what they are, so does what was announced (as in the recorded prefetching of Orion, Wei et al., EuroSys 2019). From the
-lists all nodes know which rows who touches. A row that a single node touches is moved there for the loop, and brought
-home at its end; one that several touch is kept alike on these, and on no others: which is what AdaPM (Renz-Wieland et
-al., 2022) decides by announced intents.
+The driver lists it for all nodes, once for the contents that the arrays of subscripts have: as long as these stay what
+they are, so does what was announced (as in the recorded prefetching of Orion, Wei et al., EuroSys 2019).
+
+Of an array that a loop only reads that makes footprints of its tiles, as subscripts do that are known without looking
+(`orion.runtime.ray.exchange`). Of one with a buffer all nodes know from the lists which rows who touches, and in which
+order tiles need them. A row that a single node touches is moved there for the loop, and brought home at its end; one
+that several touch is kept alike on these, and on no others: which is what AdaPM (Renz-Wieland et al., 2022) decides by
+announced intents.
 """
 
 from __future__ import annotations
@@ -22,14 +25,19 @@ from numpy.typing import NDArray
 
 from orion.dependence.inspection import OUTSIDE
 from orion.errors import OrionError
+from orion.plan.plan import Served
 from orion.runtime.backend import cores
 from orion.runtime.listing import TooManyError, listed
 from orion.runtime.prepared import Announcing, PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.shown import Properties
+from orion.schedule.footprints import Footprint
 from orion.schedule.schedule import Ints, Schedule
 
 Rows = NDArray[np.signedinteger[Any]]
+
+MOST_BOXES = 1 << 20
+"""Where tiles read more ranges of an array than that, nodes have it whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +58,33 @@ class Announced:
 
 
 Announcements = tuple[Announced, ...]
-"""Those of all loops of a program."""
+"""Those of all arrays with buffers of a program."""
+
+Reads = Mapping[int, tuple[Footprint, ...]]
+"""By loop, what its tiles read of arrays of which that was listed."""
+
+NO_READS: Reads = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lists:
+    """What iterations touch of an array: iteration k has `places[ends[k - 1] : ends[k]]`, each twice the number of an
+    element or a row, or one more."""
+
+    ends: Ints
+    places: Ints
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What was announced of a program while its arrays of subscripts have the contents that `key` stands for: `lists`,
+    by announcers, are there until all is made of them."""
+
+    key: object
+    announcing: tuple[Announcing, ...]
+    lists: list[_Lists | None]
+    reads: Reads
+    announcements: Announcements | None = None
 
 
 class Announcers:
@@ -58,36 +92,124 @@ class Announcers:
 
     def __init__(self) -> None:
         self._properties = Properties()
-        self._known: WeakKeyDictionary[PreparedProgram, tuple[object, Announcements]] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[PreparedProgram, _Known] = WeakKeyDictionary()
+
+    def reads(self, prepared: PreparedProgram, arguments: Mapping[str, Any]) -> Reads:
+        """What tiles of a program read: the same value as long as the arrays of subscripts are the same."""
+        if not any(loop.plan.served or loop.plan.read_in_part for loop in prepared.loops):
+            return NO_READS
+        known = self._known.get(prepared)
+        announcing = prepared.announcing(arguments) if known is None else known.announcing
+        names = dict.fromkeys(name for one in announcing for name in one.of.announcer.lists.reads)
+        key = tuple(self._properties.version(arguments[name]) for name in names)
+        if known is None or known.key != key:
+            given = {**arguments, **{name: self._properties.snapshot(arguments[name]) for name in names}}
+            lists = [_listed(one, given) for one in announcing]
+            known = self._known[prepared] = _Known(key, announcing, lists, _reads(prepared, announcing, lists, given))
+        return known.reads
 
     def of(self, prepared: PreparedProgram, exchange: ProgramExchange, arguments: Mapping[str, Any]) -> Announcements:
-        """What tiles of a program touch, of loops that all nodes run: the same value as long as the arrays of
-        subscripts are the same."""
-        names = dict.fromkeys(name for one in prepared.announcing for name in one.served.announcer.lists.reads)
-        key = tuple(self._properties.version(arguments[name]) for name in names)
+        """What tiles of a program touch of arrays with buffers, of loops that all nodes run, once `reads` was asked
+        for: the same value as long as the arrays of subscripts are the same."""
         known = self._known.get(prepared)
-        if known is None or known[0] != key:
-            given = {**arguments, **{name: self._properties.snapshot(arguments[name]) for name in names}}
-            apart = [one for one in prepared.announcing if not exchange.loops[one.loop].is_at_home]
-            one_each = tuple(_announced(one, prepared, exchange, given) for one in apart)
-            known = self._known[prepared] = key, one_each
-        return known[1]
+        if known is None:
+            return ()
+        if known.announcements is None:
+            known.announcements = tuple(
+                _announced(one, lists, prepared.loops[one.loop].schedule, exchange, arguments)
+                for one, lists in zip(known.announcing, known.lists, strict=True)
+                if isinstance(one.of, Served) and not exchange.loops[one.loop].is_at_home
+            )
+            known.lists = []
+        return known.announcements
+
+
+def _listed(one: Announcing, arguments: Mapping[str, Any]) -> _Lists | None:
+    """What iterations touch; None where nobody can say: the loop then says what is wrong, as it is written."""
+    try:
+        given = {**arguments, **one.extents}
+        ends, places, _ = listed(one.of.announcer.lists, one.program, given, one.of.count, cores())
+    except (TooManyError, OrionError, ArithmeticError):
+        return None
+    return None if places.min(initial=0) == OUTSIDE else _Lists(ends, places)
+
+
+def _edges(one: Announcing, lists: _Lists, schedule: Schedule) -> Ints:
+    """Where the accesses of each block begin, and of the last one end."""
+    of, bounds = one.of, schedule.bounds[one.of.announcer.dim]
+    found: Ints = np.append(0, lists.ends)[np.clip(bounds - of.first, 0, of.count)]
+    return found
+
+
+# ---------------------------------------------------------------- arrays that are only read
+
+
+def _reads(
+    prepared: PreparedProgram,
+    announcing: Sequence[Announcing],
+    lists: Sequence[_Lists | None],
+    arguments: Mapping[str, Any],
+) -> Reads:
+    found: dict[int, tuple[Footprint, ...]] = {}
+    for one, own in zip(announcing, lists, strict=True):
+        if own is None or isinstance(one.of, Served):
+            continue
+        footprint = _footprint(one, own, prepared.loops[one.loop].schedule, arguments[one.of.array].shape)
+        if footprint is not None:
+            found[one.loop] = (*found.get(one.loop, ()), footprint)
+    return found
+
+
+def _footprint(one: Announcing, lists: _Lists, schedule: Schedule, shape: tuple[int, ...]) -> Footprint | None:
+    """The footprint of all tiles: ranges along the last axis that tells elements apart. None for too many."""
+    from orion.kernel.inspector.announced import rows_in_turn
+
+    keyed = one.of.announcer.keyed
+    extents = [shape[axis] for axis in keyed]
+    edges, size = _edges(one, lists, schedule), prod(extents)
+    seen, need = np.zeros(size, np.uint8), np.zeros(1, np.int64)
+    rows = np.empty(int(min(size, np.diff(edges).max(initial=0))), np.int64)
+    starts: list[Ints] = []
+    ends: list[Ints] = []
+    for block in range(len(edges) - 1):
+        count = rows_in_turn(lists.places, edges[block : block + 1], edges[block + 1 : block + 2], seen, rows, need)
+        own = np.sort(rows[:count])
+        begins = np.append(True, (np.diff(own) != 1) | (own[1:] % max(1, extents[-1]) == 0))[:count]
+        first = np.flatnonzero(begins)
+        starts.append(own[first])
+        ends.append(own[np.append(first[1:], count) - 1] if count else own)
+        if sum(map(len, starts)) > MOST_BOXES:
+            return None
+    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[one.of.announcer.dim].tolist()
+    if sum(len(starts[block]) for block in blocks) > MOST_BOXES:
+        return None
+    none = np.zeros(0, np.int64)
+    tile = np.repeat(np.arange(schedule.tiles), [len(starts[block]) for block in blocks])
+    begin, last = (np.concatenate([none, *(found[block] for block in blocks)]) for found in (starts, ends))
+    low, high = np.zeros((2, len(tile), len(shape)), np.int64)
+    high[:] = shape
+    for axis, at, to in zip(keyed, np.unravel_index(begin, extents), np.unravel_index(last, extents), strict=True):
+        low[:, axis], high[:, axis] = at, to + 1
+    return Footprint(one.of.array, False, tile, low, high)
+
+
+# ---------------------------------------------------------------- arrays with buffers
 
 
 def _announced(
-    one: Announcing, prepared: PreparedProgram, exchange: ProgramExchange, arguments: Mapping[str, Any]
+    one: Announcing,
+    lists: _Lists | None,
+    schedule: Schedule,
+    exchange: ProgramExchange,
+    arguments: Mapping[str, Any],
 ) -> Announced:
-    served, loop = one.served, prepared.loops[one.loop]
-    count = prod(arguments[served.array].shape[: served.announcer.leading])
+    served = one.of
+    assert isinstance(served, Served)
+    count = prod(arguments[served.array].shape[: served.leading])
     orders = _orders(exchange, one.loop)
-    try:
-        lists, given = served.announcer.lists, {**arguments, **one.extents}
-        ends, places, _ = listed(lists, one.program, given, served.count, cores())
-        if places.min(initial=0) == OUTSIDE:  # the loop says so as it is written
-            raise TooManyError
-    except (TooManyError, OrionError, ArithmeticError):
-        return _all_rows(one, count, orders, loop.schedule.tiles)
-    return _by_nodes(one, count, orders, loop.schedule, (ends, places))
+    if lists is None:
+        return _all_rows(one.loop, served.number, count, orders, schedule.tiles)
+    return _by_nodes(one, served.number, count, orders, schedule, lists)
 
 
 def _orders(exchange: ProgramExchange, loop: int) -> list[Ints]:
@@ -100,33 +222,32 @@ def _orders(exchange: ProgramExchange, loop: int) -> list[Ints]:
     return found
 
 
-def _all_rows(one: Announcing, count: int, orders: Sequence[Ints], tiles: int) -> Announced:
+def _all_rows(loop: int, number: int, count: int, orders: Sequence[Ints], tiles: int) -> Announced:
     """Where nobody can say what tiles touch, they may touch all."""
     rows: tuple[Rows, ...] = tuple(np.arange(count if order.size else 0).astype(_dtype(count)) for order in orders)
     need = np.full(tiles, count, np.int64)
     need[orders[0]] = 0
-    return Announced(one.loop, one.served.number, count, rows, need)
+    return Announced(loop, number, count, rows, need)
 
 
 def _by_nodes(
-    one: Announcing, count: int, orders: Sequence[Ints], schedule: Schedule, accesses: tuple[Ints, Ints]
+    one: Announcing, number: int, count: int, orders: Sequence[Ints], schedule: Schedule, lists: _Lists
 ) -> Announced:
     from orion.kernel.inspector.announced import rows_in_turn
 
-    ends, places = accesses
-    dim = one.served.announcer.dim
-    edges = np.append(0, ends)[np.clip(schedule.bounds[dim] - one.served.first, 0, one.served.count)]
-    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[dim]
+    edges = _edges(one, lists, schedule)
+    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[one.of.announcer.dim]
     starts, stops = edges[blocks], edges[blocks + 1]
-    need, found, seen = np.zeros(schedule.tiles, np.int64), [], np.zeros(count, np.uint8)
+    need, seen = np.zeros(schedule.tiles, np.int64), np.zeros(count, np.uint8)
+    found: list[Rows] = []
     for order in orders:
         most = int(min(count, (stops[order] - starts[order]).sum()))
-        rows, own = np.empty(most, _dtype(count)), np.zeros(order.size, np.int64)
-        size = rows_in_turn(places, starts[order], stops[order], seen, rows, own)
-        found.append(rows[:size].copy())
+        rows, own = np.empty(most, np.int64), np.zeros(order.size, np.int64)
+        size = rows_in_turn(lists.places, starts[order], stops[order], seen, rows, own)
+        found.append(rows[:size].astype(_dtype(count)))
         need[order] = own
     need[orders[0]] = 0
-    return Announced(one.loop, one.served.number, count, tuple(found), need)
+    return Announced(one.loop, number, count, tuple(found), need)
 
 
 def _dtype(count: int) -> type[np.int32] | type[np.int64]:

@@ -118,11 +118,17 @@ class Scheduled(Protocol):
 
 
 def program_exchange(
-    scheduled: Sequence[Scheduled], known: Mapping[str, int], nodes: Sequence[str], shapes: Shapes
+    scheduled: Sequence[Scheduled],
+    known: Mapping[str, int],
+    nodes: Sequence[str],
+    shapes: Shapes,
+    reads: Mapping[int, Sequence[Footprint]] | None = None,
 ) -> ProgramExchange:
     """The exchange of a program with these loops, for dense arrays of these shapes, whose worker w is on node
-    `nodes[w]`. `known` are the values of the isl parameters that it is for. The home node is that of worker 0."""
-    accesses = [loop_accesses(loop.plan, known, shapes) for loop in scheduled]
+    `nodes[w]`. `known` are the values of the isl parameters that it is for. The home node is that of worker 0. `reads`
+    is what tiles of a loop read of arrays of which that was listed, by its number."""
+    read = {} if reads is None else reads
+    accesses = [loop_accesses(loop.plan, known, shapes, read.get(number, ())) for number, loop in enumerate(scheduled)]
     varying = [
         found.varying(len(loop.plan.nest.dims)) if not loop.schedule.step.any() else frozenset()
         for loop, found in zip(scheduled, accesses, strict=True)
@@ -191,7 +197,8 @@ def usage_in_round(
     own = exchange.loops[number]
     if own.accesses is None:
         return own.usage
-    by_tiles = {one.array for one in own.accesses.accesses} | own.accesses.private
+    by_tiles = {one.array for one in own.accesses.accesses} | {one.array for one in own.accesses.read}
+    by_tiles |= own.accesses.private
     found = {array: usage for array, usage in own.usage.items() if array not in by_tiles}  # those with copies
     skews = {array: cells.skews for array, cells in exchange.cells.items()}
     for one in own.accesses.at(schedule, values, skews):

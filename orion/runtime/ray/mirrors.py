@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.ray.announced import NO_READS, Reads
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import FILL_BYTES, Filling
@@ -79,6 +80,7 @@ class Mirrors:
         self.up_to_date = UpToDate()
         self._shuffles: dict[Block, int] = {}
         self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
+        self._reads: WeakKeyDictionary[PreparedProgram, Reads] = WeakKeyDictionary()
 
     def names(self, node: str) -> Mapping[int, SegmentName]:
         """How segments are opened on a node."""
@@ -94,6 +96,12 @@ class Mirrors:
             for segment in segments:
                 names.pop(segment, None)
             self._sent[node] = {key for key in self._sent[node] if key[0].segment not in segments}
+
+    def read(self, prepared: PreparedProgram, reads: Reads) -> None:
+        """Note what tiles of a program read of arrays of which that was listed."""
+        if self._reads.get(prepared, NO_READS) is not reads:
+            self._reads[prepared] = reads
+            self._traffic.pop(prepared, None)
 
     def prepare(self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun) -> None:
         """Bring the nodes of a run what their workers need before it."""
@@ -181,7 +189,8 @@ class Mirrors:
         found = self._traffic.get(prepared)
         if found is None:
             nodes = self._group.nodes[: prepared.workers]
-            exchange = program_exchange(prepared.loops, prepared.known, nodes, placed.shapes)
+            reads = self._reads.get(prepared, NO_READS)
+            exchange = program_exchange(prepared.loops, prepared.known, nodes, placed.shapes, reads)
             found = self._traffic[prepared] = program_traffic(exchange)
         return found
 

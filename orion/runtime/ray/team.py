@@ -41,9 +41,14 @@ class KnownProgram:
     memory: RunMemory
 
 
+NOT_SENT = object()
+"""In place of the exchange of a program that an actor does not know."""
+
+
 class News:
     """What one actor has not been told yet: segments that are gone, programs that have ended. `programs` are
-    those it knows, and `announced` what it knows of the rows that their tiles touch.
+    those it knows, each with the exchange that it knows (None on one node), and `announced` what it knows of the rows
+    that their tiles touch.
 
     It counts as told when a run with the order has ended well. Until then it is told again, which does no harm.
     """
@@ -51,19 +56,20 @@ class News:
     def __init__(self) -> None:
         self.dropped: list[int] = []
         self.ended: list[int] = []
-        self.programs: set[int] = set()
+        self.programs: dict[int, object] = {}
         self.announced: dict[int, Announcements] = {}
 
-    def told(self, order: RunOrder, announced: Announcements) -> None:
-        """The actor has done what an order says, and knows what was announced of its program."""
-        self.programs.add(order.program)
+    def told(self, order: RunOrder, exchange: object, announced: Announcements) -> None:
+        """The actor has done what an order says, and knows what nodes send each other in its program, and what was
+        announced of it."""
+        self.programs[order.program] = exchange
         self.announced[order.program] = announced
         del self.dropped[: len(order.dropped)]
         del self.ended[: len(order.ended)]
 
     def end(self, program: int) -> None:
         """A program has ended."""
-        self.programs.discard(program)
+        self.programs.pop(program, None)
         self.announced.pop(program, None)
         self.ended.append(program)
 
@@ -99,6 +105,8 @@ class Team:
         began = perf_counter()
         program = self._program(prepared)
         placed = self._store.place(prepared, arguments)
+        if len(set(self.group.nodes[: prepared.workers])) > 1:
+            self._mirrors.read(prepared, self._announcers.reads(prepared, arguments))
         with self._copying(recording, placed.bytes_in()):
             placed.copy_in(self._mirrors.up_to_date.differs)
             program.memory.reset()
@@ -122,7 +130,7 @@ class Team:
             noted.fetched = tuple(_fetched(outcomes, self.group.nodes))
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
-            news.told(order, announced)
+            news.told(order, self._mirrors.exchange_of(prepared, placed), announced)
         with self._copying(recording, placed.bytes_out()):
             self._mirrors.fetch(prepared, placed)
             self._mirrors.keep(prepared, placed, outcomes[0].held)
@@ -210,25 +218,23 @@ class Team:
         nodes = self.group.nodes
         for number, (news, node) in enumerate(zip(self._news[: prepared.workers], nodes, strict=False)):
             names = self._mirrors.names(node)
-            sent = None if program.number in news.programs else prepared
+            exchange = self._mirrors.exchange_of(prepared, placed)
+            sent = None if news.programs.get(program.number, NOT_SENT) is exchange else prepared
             opened = {number: names[number] for number in segments}
             told = (tuple(news.dropped), tuple(news.ended))
             parts = (run, program.segment, opened, placed.loops, placed.given, *told)
-            exchange = None if sent is None else self._mirrors.exchange_of(prepared, placed)
             rows: Announcements | None = None
             if news.announced.get(program.number, ()) is not announced or sent is not None:
                 rows = announced if nodes.index(node) == number else tuple(one.of_worker() for one in announced)
-            orders.append(RunOrder(program.number, sent, exchange, *parts, measured, rows))
+            orders.append(RunOrder(program.number, sent, None if sent is None else exchange, *parts, measured, rows))
         return orders
 
     def _announced(
         self, prepared: PreparedProgram, placed: PlacedRun, arguments: Mapping[str, object]
     ) -> Announcements:
         """What tiles of a program touch of arrays that are served; nothing where one node has all."""
-        exchange = self._mirrors.exchange_of(prepared, placed) if prepared.announcing else None
-        if exchange is None or len(exchange.nodes) == 1:
-            return ()
-        return self._announcers.of(prepared, exchange, arguments)
+        exchange = self._mirrors.exchange_of(prepared, placed)
+        return () if exchange is None else self._announcers.of(prepared, exchange, arguments)
 
     # ------------------------------------------------------------ segments without /proc
 
