@@ -77,9 +77,10 @@ class _Lists:
 
 @dataclass(slots=True, eq=False)
 class _Known:
-    """What was announced of a program while its arrays of subscripts have the contents that `key` stands for: `lists`,
-    by announcers, are there until all is made of them."""
+    """What was announced of a program while its arrays of subscripts have the contents that `key` stands for, by what
+    `properties` know of these. `lists`, by announcers, are there until all is made of them."""
 
+    properties: Properties
     key: object
     announcing: tuple[Announcing, ...]
     lists: list[_Lists | None]
@@ -91,7 +92,6 @@ class Announcers:
     """What was announced of programs, kept until the contents of their arrays of subscripts change."""
 
     def __init__(self) -> None:
-        self._properties = Properties()
         self._known: WeakKeyDictionary[PreparedProgram, _Known] = WeakKeyDictionary()
 
     def reads(self, prepared: PreparedProgram, arguments: Mapping[str, Any]) -> Reads:
@@ -99,13 +99,16 @@ class Announcers:
         if not any(loop.plan.served or loop.plan.read_in_part for loop in prepared.loops):
             return NO_READS
         known = self._known.get(prepared)
-        announcing = prepared.announcing(arguments) if known is None else known.announcing
-        names = dict.fromkeys(name for one in announcing for name in one.of.announcer.lists.reads)
-        key = tuple(self._properties.version(arguments[name]) for name in names)
-        if known is None or known.key != key:
-            given = {**arguments, **{name: self._properties.snapshot(arguments[name]) for name in names}}
-            lists = [_listed(one, given) for one in announcing]
-            known = self._known[prepared] = _Known(key, announcing, lists, _reads(prepared, announcing, lists, given))
+        if known is None:
+            known = _Known(Properties(), None, prepared.announcing(arguments), [], NO_READS)
+            self._known[prepared] = known
+        names = dict.fromkeys(name for one in known.announcing for name in one.of.announcer.lists.reads)
+        key = tuple(known.properties.version(arguments[name]) for name in names)
+        if known.key != key:
+            given = {**arguments, **{name: known.properties.snapshot(arguments[name]) for name in names}}
+            known.lists = [_listed(one, given) for one in known.announcing]
+            known.reads = _reads(prepared, known.announcing, known.lists, given)
+            known.key, known.announcements = key, None
         return known.reads
 
     def of(self, prepared: PreparedProgram, exchange: ProgramExchange, arguments: Mapping[str, Any]) -> Announcements:
