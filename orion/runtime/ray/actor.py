@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -322,9 +323,10 @@ class WorkerActor:
         }
         sender, exchange = program.prepared.workers + self._number, program.exchange
         assert exchange is not None
-        fail = lambda error: self._inbox.fail(order.run, error)  # noqa: E731
-        own = exchange.nodes, exchange.place[self._number], program.told
-        return Carrier(order.run, sender, here, program.memory, arrays, lines, fail, *own)
+        fail = partial(self._inbox.fail, order.run)
+        return Carrier(
+            order.run, sender, here, program.memory, arrays, lines, fail, exchange.nodes[0], program.told
+        )  # fmt: skip
 
     def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""

@@ -55,7 +55,8 @@ class Line:
 
 class Carrier:
     """The carrier of a node in run `run`, whose workers are `here`. It numbers its deliveries for itself, as `sender`,
-    which is the number of no worker. `fail` ends the run with an error."""
+    which is the number of no worker. `fail` ends the run with an error. `home` is the home node. `told` says of arrays
+    that are served, by (loop, number), how many rows they have and of which this node tells others."""
 
     def __init__(
         self,
@@ -66,13 +67,11 @@ class Carrier:
         arrays: Mapping[str, NDArray[Any]],
         lines: Mapping[str, Line],
         fail: Callable[[BaseException], object],
-        nodes: Sequence[str],
-        own: int,
+        home: str,
         told: Mapping[tuple[int, int], tuple[int, Told]],
     ) -> None:
         self._run, self._sender = run, sender
-        self._here, self._is_home = np.array(here, np.int64), own == 0
-        self._home = nodes[0]
+        self._here, self._home, self._is_home = np.array(here, np.int64), home, 0 in here
         self._told_of = told
         self._memory, self._arrays, self._lines, self._fail = memory, arrays, lines, fail
         self._lock = Lock()
@@ -228,7 +227,7 @@ class Carrier:
                 if feed.is_over or line.unsent() > MOST_UNSENT * one.sending.batch:
                     continue
                 first, values = feed.next(one.fed_rows_of_batch)
-                self._send_to(node, (), (FedRows(self._loop, one.number, first, values),))
+                self._deliver(node, (), (FedRows(self._loop, one.number, first, values),))
                 self.fed_bytes += values.nbytes
                 has_sent = True
         return has_sent
@@ -355,10 +354,13 @@ class Carrier:
         with self._lock:
             take(one.now, one.base, one.width, rows, told)
 
-    def _send_to(self, node: str, flags: tuple[Flag, ...], late: tuple[LateRows | FedRows, ...]) -> None:
-        self._lines[node].send(Delivery(self._run, self._sender, self._numbers[node], flags, (), late))
-        self._numbers[node] += 1
+    def _send_to(self, node: str, flags: tuple[Flag, ...], late: tuple[LateRows, ...]) -> None:
+        self._deliver(node, flags, late)
         self._note(messages=1)
+
+    def _deliver(self, node: str, flags: tuple[Flag, ...], rows: tuple[LateRows | FedRows, ...]) -> None:
+        self._lines[node].send(Delivery(self._run, self._sender, self._numbers[node], flags, (), rows))
+        self._numbers[node] += 1
 
     def _note(self, **more: Any) -> None:
         self.sent = replace(self.sent, **{name: getattr(self.sent, name) + count for name, count in more.items()})
@@ -371,4 +373,4 @@ class Carrier:
 
 def idle_carrier(memory: RunMemory) -> Carrier:
     """One that brings nothing anywhere: of loops without such updates."""
-    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None, ("",), 0, {})
+    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None, "", {})
