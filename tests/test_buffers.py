@@ -208,12 +208,12 @@ def look(who, work, seen, w, late):
         late[who[i]] += t - t + 1.0
 
 
-def latest(workers, max_delay, n=3000, seed=0, send=None):
+def latest(workers, max_delay, n=3000, seed=0, send=None, apply=None):
     """The most iterations by which an update of another worker was late when an iteration read."""
     rng = np.random.default_rng(seed)
     work = (rng.pareto(1.0, n) * 20).astype(np.int64).clip(0, 20_000)
     w, who, seen = np.zeros(3), np.zeros(n, np.int64), np.zeros((n, 3))
-    late = orion.buffer(w, max_delay=max_delay, send=send)
+    late = orion.buffer(w, apply, max_delay=max_delay, send=send)
     schedule = look.plan(who, work, seen, w, late).schedule()
     edges, owner = schedule.bounds[0], schedule.owner
     for block, worker in enumerate(owner.tolist()):

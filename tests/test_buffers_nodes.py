@@ -196,8 +196,12 @@ def test_what_needs_shared_memory_uses_one_node_and_says_so(nodes):
     assert topics.last_run.sent == ()
     assert "wait for each other in memory that workers share" in told(topics, given)
     group, totals = rng.integers(0, 7, 900), np.zeros(7)
+    helper = np.ones(7)
     for more, why in [
-        ({"apply": greatest}, "are no sums"),
+        (
+            {"apply": since_read, "helpers": [helper], "snapshot": [helper]},
+            "what helpers were when an element",
+        ),
         ({"deterministic": True}, "are applied in a fixed order"),
     ]:
         given = group, orion.buffer(totals, max_delay=20, **more)
@@ -206,8 +210,8 @@ def test_what_needs_shared_memory_uses_one_node_and_says_so(nodes):
         assert why in told(count, given)
 
 
-def greatest(value, update):
-    return max(value, update)
+def since_read(value, update, helper, before):
+    return value + update, helper + before
 
 
 def told(function, given):
@@ -224,7 +228,7 @@ def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes):
     tally = Counter()
     for seed in range(part, 60 * TIMES, TIMES):
         loop = BufferedLoop(1000 + seed)
-        if loop.n and not loop.is_deterministic and not loop.has_helper:
+        if loop.n and not loop.is_deterministic:
             loop.run(3, tally, nullcontext())
     assert tally["sent"] > tally["calls"] / 4
 

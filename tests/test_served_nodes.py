@@ -278,7 +278,7 @@ def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes, small_ones)
     tally = Counter()
     for seed in range(part, 50 * TIMES, TIMES):
         loop = BufferedLoop(3000 + seed)
-        if loop.n and not loop.is_deterministic and not loop.has_helper:
+        if loop.n and not loop.is_deterministic:
             loop.run(3, tally, nullcontext())
     assert tally["sent"] > tally["calls"] / 4
     assert tally["fetched"] > tally["calls"] / 8

@@ -155,7 +155,8 @@ class Argument:
       applied, or a snapshot of a helper; or its row of an array of the copies of all workers, or of their momentum.
       "listed", "marks": arrays (1 + parts,) and (parts,) of its own, zeroed, of the parts of `name` with updates.
       "notes": its notes, as above.
-    - "clocks": array (8 * workers,), "locks": array (8 * LOCKS,), of all workers.
+    - "clocks": array (8 * workers,), "locks": array (8 * LOCKS,), of all workers. "posted": array (elements,), of those
+      of a node, to which updates are added that `name` is given, so that other nodes can be told; or (0,) for none.
     - "count": an int, `len(name)` of a sparse array.
     - "scalar": the scalar `name`, an int, float or bool.
 
@@ -191,7 +192,8 @@ class KernelSource:
     `text` is a Python module; `entry` the name of its walk function; `name` names the module (the user's function and
     the number of the loop); `lines[k]` is the place in the user's source that line k + 1 of `text` was made from, or
     None; `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument
-    `extents`.
+    `extents`. Where updates are no sums the module has a function `receive`, which applies those that it finds in some
+    of the arguments, at the places `receives`, and is given `control` after these; no places where it has none.
     """
 
     name: str
@@ -202,6 +204,7 @@ class KernelSource:
     lines: tuple[Span | None, ...]
     user: SourceText
     extents_ndim: int = 1
+    receives: tuple[int, ...] = ()
 
 
 def tile_boxes(schedule: Schedule) -> Ints:

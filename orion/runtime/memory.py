@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from orion.kernel.calling import (
 )
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
+from orion.sets.names import extent_name
 
 Allocate = Callable[[tuple[int, ...], np.dtype], NDArray[Any]]
 """Makes a zeroed C-contiguous array of a shape and dtype that starts on a 64-byte boundary."""
@@ -44,7 +46,8 @@ class RunMemory:
     for each array that loop k has copies of: (2, blocks, *shape). `clocks[k]` are the clocks of the workers in loop k,
     where it has arrays with buffers, and `locks` are those of their elements (`orion.kernel.support.buffers`);
     `notes[k]` are the notes of the workers in it, (workers, NOTES_SIZE). `fetched[k]` are how many rows of each of its
-    arrays with buffers have come from the home node, where it has arrays that are served.
+    arrays with buffers have come from the home node, where it has arrays that are served; and `posted[k]` the updates
+    that its workers have applied by functions that are no sums, on several nodes, by the names of buffers.
     """
 
     control: Ints
@@ -56,6 +59,7 @@ class RunMemory:
     locks: Ints
     notes: tuple[Ints, ...]
     fetched: tuple[Ints, ...]
+    posted: tuple[Mapping[str, NDArray[Any]], ...]
 
     def reset(self) -> None:
         """Make everything ready for a run. No worker may be running."""
@@ -66,6 +70,14 @@ class RunMemory:
             clocks[:] = 0
         if self.done:
             self.done[-1][:] = 0
+
+    def without_posts(self, at_home: Sequence[bool]) -> RunMemory:
+        """The same, but that nothing is posted in loops that one node runs."""
+        posted = [
+            {name: one[:0] for name, one in own.items()} if is_at_home else own
+            for own, is_at_home in zip(self.posted, at_home, strict=True)
+        ]
+        return replace(self, posted=tuple(posted))
 
     def all_notes(self) -> tuple[Ints, ...]:
         """The notes of all workers, by loops, as they are now."""
@@ -103,8 +115,10 @@ def place_of(prepared: PreparedProgram, memory: RunMemory, worker: int) -> str:
     return f"no tile of `{name}` is done"
 
 
-def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_zeros) -> RunMemory:
-    """The shared memory of a program, zeroed."""
+def allocate_run_memory(
+    prepared: PreparedProgram, allocate: Allocate = aligned_zeros, *, posts: bool = False
+) -> RunMemory:
+    """The shared memory of a program, zeroed. It `posts` updates for other nodes, if there may be such."""
     return RunMemory(
         control=allocate((len(prepared.loops) + 1, CONTROL_SIZE), INT64),
         done=_flags(prepared, allocate),
@@ -115,6 +129,7 @@ def allocate_run_memory(prepared: PreparedProgram, allocate: Allocate = aligned_
         locks=allocate((CLOCK_STRIDE * LOCKS if any(loop.plan.nest.late for loop in prepared.loops) else 0,), INT64),
         notes=tuple(notes_of(loop, prepared.workers, allocate) for loop in prepared.loops),
         fetched=tuple(_fetched(loop, allocate) for loop in prepared.loops),
+        posted=tuple(dict(_posted(loop, prepared, allocate, posts)) for loop in prepared.loops),
     )
 
 
@@ -130,6 +145,17 @@ def notes_of(loop: PreparedLoop, workers: int, allocate: Allocate = aligned_zero
 
 def _fetched(loop: PreparedLoop, allocate: Allocate) -> Ints:
     return allocate((CLOCK_STRIDE * len(loop.plan.relaxed.arrays) if loop.plan.served else 0,), INT64)
+
+
+def _posted(
+    loop: PreparedLoop, prepared: PreparedProgram, allocate: Allocate, posts: bool
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    arrays = {one.buffered.name: one.buffered.array for one in loop.plan.relaxed.arrays}
+    for argument in loop.kernel.arguments:
+        if argument.kind == "posted":
+            array, ndim = arrays[argument.name], loop.ndim_of(arrays[argument.name])
+            size = prod(prepared.known[extent_name(array, axis)] for axis in range(ndim)) if posts else 0
+            yield argument.name, allocate((size,), np.dtype(argument.dtype))
 
 
 def meeting_flags(workers: int, allocate: Allocate = aligned_zeros) -> Ints:

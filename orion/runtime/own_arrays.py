@@ -3,7 +3,7 @@ arrays, and notes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -20,12 +20,18 @@ OWN = ("own", "listed", "marks")
 
 
 class OwnArrays:
-    """Those of one worker in a loop, beside the clocks, locks and notes that it `shared` with others; `orders` are the
-    tiles of all workers. Those that are parts of arrays that all workers are given are these; others are made when a
-    run begins that needs other ones than that before, and are zero at the beginning of each."""
+    """Those of one worker in a loop, beside the clocks, locks and notes that it `shared` with others, and the updates
+    that are `posted` for other nodes; `orders` are the tiles of all workers. Those that are parts of arrays that all
+    workers are given are these; others are made when a run begins that needs other ones than that before, and are zero
+    at the beginning of each."""
 
     def __init__(
-        self, loop: PreparedLoop, worker: int, shared: tuple[Ints, Ints, Ints], orders: Sequence[Ints]
+        self,
+        loop: PreparedLoop,
+        worker: int,
+        shared: tuple[Ints, Ints, Ints],
+        posted: Mapping[str, NDArray[Any]],
+        orders: Sequence[Ints],
     ) -> None:
         arguments = [*enumerate(loop.kernel.arguments)]
         places = {one.name: at for at, one in arguments if one.kind == "array"}
@@ -40,6 +46,7 @@ class OwnArrays:
             self._notes = notes[worker]
             named = {"clocks": self._clocks, "locks": locks, "notes": self._notes}
             self._given = {at: named[one.kind] for at, one in arguments if one.kind in named}
+            self._given |= {at: posted[one.name] for at, one in arguments if one.kind == "posted"}
             idle = (k for k in range(self._clocks.size // CLOCK_STRIDE) if k >= len(orders) or not len(orders[k]))
             self._idle = [k * CLOCK_STRIDE for k in idle]
             self._last = int(orders[worker][-1]) if worker < len(orders) and len(orders[worker]) else -1

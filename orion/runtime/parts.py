@@ -151,7 +151,13 @@ def loop_parts(
             walks[number],
             tiles[number],
             loop.has_tiles_everywhere(prepared.workers),
-            OwnArrays(loop, worker, (memory.clocks[number], memory.locks, memory.notes[number]), orders[number]),
+            OwnArrays(
+                loop,
+                worker,
+                (memory.clocks[number], memory.locks, memory.notes[number]),
+                memory.posted[number],
+                orders[number],
+            ),
         )
         for number, loop in enumerate(prepared.loops)
     )

@@ -49,6 +49,10 @@ class PreparedLoop:
         """The arrays that the loop writes."""
         return frozenset(p.array for p in self.plan.placements if p.is_written)
 
+    def ndim_of(self, array: str) -> int:
+        """The number of dimensions of an array that the loop touches."""
+        return next(one.ndim for one in self.kernel.arguments if one.kind == "array" and one.name == array)
+
     @property
     def own(self) -> frozenset[str]:
         """The parameters that are arrays of each worker's own."""

@@ -58,6 +58,16 @@ class CompiledKernel:
     walk: Callable[..., None]
     module: ModuleType
 
+    @property
+    def has_receive(self) -> bool:
+        """Whether it has a function that applies updates which have come from elsewhere."""
+        return bool(self.source.receives)
+
+    @property
+    def receive(self) -> Callable[..., bool]:
+        """That function (`KernelSource.receives`)."""
+        return getattr(self.module, "receive")  # type: ignore[no-any-return]  # noqa: B009
+
     def machine_code(self) -> str:
         """The assembly of the kernel."""
         dispatcher = getattr(self.module, self.source.entry)

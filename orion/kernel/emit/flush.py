@@ -32,6 +32,10 @@ def relaxed_arguments(facts: LoopFacts) -> list[Argument]:
     found = []
     for one in facts.relaxed.arrays:
         found += [Argument(kind, one.buffered.name, LISTS[kind], one.leading) for kind in lists_of(one)]
+        if is_posted(one):
+            kind = facts.array(one.buffered.array)
+            assert kind is not None
+            found.append(Argument("posted", one.buffered.name, kind.dtype))
     shared = [Argument(kind, "", "int64") for kind in ("clocks", "locks")]
     return [*found, *shared, Argument("notes", "", "int64")]
 
@@ -48,6 +52,11 @@ def lists_of(one: RelaxedArray) -> tuple[str, ...]:
     if one.how is How.LISTED:
         return ("marks", "listed")
     return ("marks",) if one.how is How.DENSE and one.buffered.snapshots else ()
+
+
+def is_posted(one: RelaxedArray) -> bool:
+    """Whether other nodes are told of updates themselves, as what these make of an array does not say them."""
+    return one.is_collected and one.buffered.apply is not None and not one.buffered.snapshots
 
 
 class Flushes:
@@ -154,7 +163,12 @@ class Flushes:
     def _passed(self) -> list[str]:
         arrays = dict.fromkeys(self._names.user(name) for one in self._collected() for name in one.buffered.names)
         lists = [self._of(kind, one.buffered.name) for one in self._collected() for kind in lists_of(one)]
-        return [*arrays, *lists, self._of("locks"), self._of("notes")]
+        posted = [self._of("posted", one.buffered.name) for one in self._collected() if is_posted(one)]
+        return [*arrays, *lists, *posted, self._of("locks"), self._of("notes")]
+
+    def received(self) -> list[str]:
+        """What `receive` is passed; nothing where there is no such function."""
+        return self._passed() if any(map(is_posted, self._facts.relaxed.arrays)) else []
 
     def _collected(self) -> list[RelaxedArray]:
         return [one for one in self._facts.relaxed.arrays if one.is_collected]
@@ -224,6 +238,13 @@ class Flushes:
             writer.add("return True")
         writer.add("")
         writer.add("")
+        if self.received():
+            passed = ", ".join([*self.received(), "control"])
+            writer.add("@walk_function")
+            with writer.block(f"def receive({passed}):"):
+                writer.add(f"return {self._flush}({passed})")
+            writer.add("")
+            writer.add("")
         return writer
 
     def _flush_array(self, writer: Writer, number: int, one: RelaxedArray) -> None:
@@ -329,6 +350,10 @@ class Flushes:
             if buffered.apply is None:
                 writer.add(f"{targets[0]} += {update}")
                 return
+            if is_posted(one):
+                posted = self._of("posted", buffered.name)
+                with writer.block(f"if len({posted}):"):
+                    writer.add(f"{posted}[{self._number(one, indices)}] += {update}")
             snapshots = [f"{self._names.user(name)}[{at}]" for name in buffered.snapshots]
             given = ", ".join([targets[0], update, *targets[1:], *snapshots])
             changed = ", ".join(targets[: buffered.results])
@@ -341,6 +366,13 @@ class Flushes:
         place = indices[0]
         for axis, index in enumerate(indices[1:], 1):
             place = f"({place}) * {array}.shape[{axis}] + {index}"
+        return place
+
+    def _number(self, one: RelaxedArray, indices: list[str]) -> str:
+        """The number of an element; rows that are padded have as many as their array says."""
+        place = indices[0]
+        for axis, index in enumerate(indices[1:], 1):
+            place = f"({place}) * {self._extent(one, axis)} + {index}"
         return place
 
     def _extent(self, one: RelaxedArray, axis: int) -> str:

@@ -74,7 +74,9 @@ def emit_kernel(
     lines = tuple(span for _, span in writer.lines)
     name = f"{nest.function.name}_{nest.number}"
     extents_ndim = 3 if nest.elements is None else 1
-    return KernelSource(name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim)
+    return KernelSource(
+        name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim, text.receives
+    )
 
 
 def without_own_updates(nest: LoopNest, relaxed: Relaxed) -> LoopNest:

@@ -60,7 +60,7 @@ MODULES = (
 
 LOCALS = (
     "np", "math", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags",
-    "done", "control", "first", "last", "own", "other", "patience",
+    "done", "control", "first", "last", "own", "other", "patience", "receive",
 )  # fmt: skip
 RESERVED = frozenset(LOCALS).union(*(names for _, names in MODULES))
 

@@ -29,10 +29,12 @@ PREFETCH_DISTANCE = 8
 
 @dataclass(slots=True)
 class LoopText:
-    """The source of the two functions, what their arguments are called, and the subscripts that are checked."""
+    """The source of the two functions, what their arguments are called, and the subscripts that are checked; and the
+    places of the arguments that `receive` takes."""
 
     writer: Writer
     sites: tuple[Site, ...]
+    receives: tuple[int, ...]
 
 
 def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argument, str]:
@@ -44,7 +46,7 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}{argument.position}")
             case "order":
                 found[argument] = names.fresh("order")
-            case "listed" | "marks":
+            case "listed" | "marks" | "posted":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
             case "clocks" | "locks" | "notes":
                 found[argument] = names.fresh(argument.kind)
@@ -95,7 +97,9 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     given = [copies.get(name, name).format(tile=tile) for name in passed]
     done = late.after_tile(tile) if late else Writer()
     _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
-    return LoopText(writer, tuple(emitter.sites))
+    received = emitter.flushes.received() if emitter.flushes else []
+    places = tuple([*called.values()].index(name) for name in received)
+    return LoopText(writer, tuple(emitter.sites), places)
 
 
 # ------------------------------------------------------------ before and after the iterations

@@ -29,8 +29,8 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.ray.announced import Announcements
-from orion.runtime.ray.carried import Told, told_announced
-from orion.runtime.ray.carrier import Carrier, Line
+from orion.runtime.ray.carried import told_announced
+from orion.runtime.ray.carrier import NOTHING_KNOWN, Carrier, Line, OfProgram
 from orion.runtime.ray.cluster import answer_of, own_address
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.greeting import Address, connected
@@ -76,8 +76,8 @@ class ActorProgram:
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Walk
     compiled: tuple[RoundsPart, ...]
+    of_carrier: OfProgram = NOTHING_KNOWN
     announced: Announcements = ()
-    told: Mapping[tuple[int, int], tuple[int, Told]] = field(default_factory=dict)
     _uncompiled: list[Skeleton] = field(default_factory=list)
 
     def uncompiled(self) -> Skeleton:
@@ -325,7 +325,7 @@ class WorkerActor:
         assert exchange is not None
         fail = partial(self._inbox.fail, order.run)
         return Carrier(
-            order.run, sender, here, program.memory, arrays, lines, fail, exchange.nodes[0], program.told
+            order.run, sender, here, program.memory, arrays, lines, fail, exchange.nodes[0], program.of_carrier
         )  # fmt: skip
 
     def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
@@ -387,15 +387,18 @@ class WorkerActor:
         if program.exchange is not None and any(one.rows for one in announced):
             nodes, own = program.exchange.nodes, program.exchange.place[self._number]
             told = {(one.loop, one.number): (one.count, told_announced(one, nodes, own)) for one in announced}
-        return replace(program, announced=announced, told=told)
+        return replace(program, announced=announced, of_carrier=replace(program.of_carrier, told=told))
 
     def _load(self, prepared: PreparedProgram, exchange: ProgramExchange | None, segment: int) -> ActorProgram:
         from orion.kernel.build.compile import compile_kernel
 
-        walks = [compile_kernel(loop.kernel).walk for loop in prepared.loops]
+        kernels = [compile_kernel(loop.kernel) for loop in prepared.loops]
+        walks = [kernel.walk for kernel in kernels]
         meet = compile_kernel(KERNEL).walk
-        memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate)
+        memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate, posts=True)
         is_alone = len(set(self._nodes[: prepared.workers])) == 1
+        alone = [is_alone or exchange is None or exchange.loops[k].is_at_home for k in range(len(prepared.loops))]
+        memory = memory.without_posts(alone)
         if exchange is None:
             parts = loop_parts(
                 prepared, memory, walks, worker_tiles(prepared, self._number, prepared.workers), self._number
@@ -419,6 +422,7 @@ class WorkerActor:
             boxes=tuple(None if loop.sparse else read_only(tile_boxes(loop.schedule)) for loop in prepared.loops),
             meet=meet,
             compiled=rounds_parts(rounds, compile_rounds(rounds, prepared.loops), parts),
+            of_carrier=OfProgram({}, {number: one.receive for number, one in enumerate(kernels) if one.has_receive}),
         )
 
     def _forget(self, order: RunOrder) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,9 @@ class Feed:
 @dataclass(frozen=True, eq=False)
 class Carried:
     """An array that is kept alike on nodes, as rows of `width` elements: `now` and `base` are its elements in their
-    memory, the last axis of which has `axis`. Weights of `choice` are those of `told.rows`."""
+    memory, the last axis of which has `axis`. Weights of `choice` are those of `told.rows`. It is those of array `one`;
+    where its updates are no sums, these updates: all that workers of this node have applied, and what others were told.
+    """
 
     number: int
     now: NDArray[Any]
@@ -95,7 +97,8 @@ class Carried:
     sending: Sending
     choice: Choice
     told: Told
-    feeds: Mapping[str, Feed] = field(default_factory=dict)
+    feeds: Mapping[str, Feed]
+    one: RelaxedArray
 
     @property
     def row_bytes(self) -> int:
@@ -125,6 +128,12 @@ def carried_whole(number: int, one: RelaxedArray, array: NDArray[Any]) -> Carrie
     return _carried(number, one, array, width, base, told, {}, least_of(base))
 
 
+def carried_posted(number: int, one: RelaxedArray, posted: NDArray[Any]) -> Carried:
+    """An array whose updates are no sums: nodes tell each other of these, which workers have `posted` in its shape."""
+    posted[...] = 0
+    return carried_whole(number, one, posted)
+
+
 def carried_announced(number: int, one: RelaxedArray, array: NDArray[Any], count: int, told: Told) -> Carried:
     """An array of `count` rows of which a node has none when the loop begins, and the home node all. Rows that come are
     added to what is there, as updates are; those that come before them are not lost then, in whichever order."""
@@ -152,7 +161,7 @@ def _carried(
     sending, together = one.buffered.sending, elements_together(one, array.shape)
     choice = Choice(sending, len(told.rows), least)
     now, axis = array.reshape(-1), array.shape[-1]
-    return Carried(number, now, base, width, axis, together, sending, choice, told, feeds)
+    return Carried(number, now, base, width, axis, together, sending, choice, told, feeds, one)
 
 
 def elements_together(one: RelaxedArray, shape: tuple[int, ...]) -> int:

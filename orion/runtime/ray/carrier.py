@@ -30,8 +30,9 @@ from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT
-from orion.runtime.ray.carried import Carried, Told, carried_announced, carried_whole, least_of
+from orion.runtime.ray.carried import Carried, Told, carried_announced, carried_posted, carried_whole, least_of
 from orion.runtime.ray.orders import Delivery, FedRows, Flag, LateRows, clock_of
+from orion.runtime.ray.received import Receive, Received, received_by
 from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
 
@@ -53,10 +54,21 @@ class Line:
     unsent: Callable[[], int]
 
 
+@dataclass(frozen=True, eq=False)
+class OfProgram:
+    """What carriers know of a program: `told` says of arrays that are served, by (loop, number), how many rows they
+    have and of which this node tells others; `receives`, by loops, what applies updates that are no sums."""
+
+    told: Mapping[tuple[int, int], tuple[int, Told]]
+    receives: Mapping[int, Receive]
+
+
+NOTHING_KNOWN = OfProgram({}, {})
+
+
 class Carrier:
     """The carrier of a node in run `run`, whose workers are `here`. It numbers its deliveries for itself, as `sender`,
-    which is the number of no worker. `fail` ends the run with an error. `home` is the home node. `told` says of arrays
-    that are served, by (loop, number), how many rows they have and of which this node tells others."""
+    which is the number of no worker. `fail` ends the run with an error. `home` is the home node."""
 
     def __init__(
         self,
@@ -68,15 +80,16 @@ class Carrier:
         lines: Mapping[str, Line],
         fail: Callable[[BaseException], object],
         home: str,
-        told: Mapping[tuple[int, int], tuple[int, Told]],
+        program: OfProgram,
     ) -> None:
         self._run, self._sender = run, sender
         self._here, self._home, self._is_home = np.array(here, np.int64), home, 0 in here
-        self._told_of = told
+        self._program = program
         self._memory, self._arrays, self._lines, self._fail = memory, arrays, lines, fail
         self._lock = Lock()
         self._carried: dict[int, Carried] = {}
         self._loop = -1
+        self._received: Received | None = None
         self._thread: Thread | None = None
         self._over = Event()
         self._numbers = Counter[str]()
@@ -99,6 +112,8 @@ class Carrier:
         relaxed = part.loop.plan.relaxed
         with self._lock:
             self._loop = part.number
+            receive = self._program.receives.get(part.number)
+            self._received = None if receive is None else received_by(part, receive)
             self._carried = dict(self._arrays_of(part.number, relaxed.arrays))
         self._get_ready()
         self._memory.fetched[part.number][:] = 0
@@ -154,6 +169,10 @@ class Carrier:
     def _add(self, one: Carried, rows: Ints, told: NDArray[Any]) -> None:
         from orion.kernel.support.carried import add
 
+        if one.one.buffered.apply is not None:
+            assert self._received is not None
+            self._received.apply(one.one, one.axis, rows, told)
+            return
         shared = one.together, self._memory.locks, self._memory.control[self._loop]
         add(one.now, one.base, one.width, one.axis, rows, told, *shared)
 
@@ -175,8 +194,11 @@ class Carrier:
     def _arrays_of(self, loop: int, arrays: Sequence[RelaxedArray]) -> Iterator[tuple[int, Carried]]:
         """The arrays that are brought to other nodes, or from there."""
         for number, one in enumerate(arrays):
-            array, announced = self._arrays[one.buffered.array], self._told_of.get((loop, number))
-            if announced is not None:
+            array, announced = self._arrays[one.buffered.array], self._program.told.get((loop, number))
+            posted = self._memory.posted[loop].get(one.buffered.name)
+            if posted is not None:
+                yield number, carried_posted(number, one, posted.reshape(*array.shape[:-1], -1))
+            elif announced is not None:
                 yield number, carried_announced(number, one, array, *announced)
             elif one.how is not How.READ:
                 yield number, carried_whole(number, one, array)
@@ -373,4 +395,4 @@ class Carrier:
 
 def idle_carrier(memory: RunMemory) -> Carrier:
     """One that brings nothing anywhere: of loops without such updates."""
-    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None, "", {})
+    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None, "", NOTHING_KNOWN)

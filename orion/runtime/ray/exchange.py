@@ -292,12 +292,16 @@ def _kept_alike(loop: Scheduled, cells: Mapping[str, Cells], nodes: int) -> Iter
     another order on each of them: what the home node has counts in the end. Of those that are served nodes are sent
     what they need while the loop runs."""
     served = {one.array for one in loop.plan.served}
+    written: dict[str, bool] = {}
     for one in loop.plan.relaxed.arrays:
-        own = cells[one.buffered.array]
+        for name in (one.buffered.array, *one.buffered.helpers):
+            is_written = one.how is not How.READ and name in one.buffered.changed
+            written[name] = written.get(name, False) or is_written
+    for name, is_written in written.items():
+        own = cells[name]
         first = own.none(nodes)
-        first[: 1 if one.buffered.array in served else nodes] = True
-        writer = np.full(own.shape, -1 if one.how is How.READ else 0, np.int16)
-        yield one.buffered.array, _held_at_home(first, writer)
+        first[: 1 if name in served else nodes] = True
+        yield name, _held_at_home(first, np.full(own.shape, 0 if is_written else -1, np.int16))
 
 
 def _awaiting(waits: Waits, schedule: Schedule) -> Set[int]:

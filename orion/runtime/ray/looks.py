@@ -97,4 +97,4 @@ def place_there(node: str, prepared: PreparedProgram, flags: SegmentName, worker
 
 
 def _place_of(prepared: PreparedProgram, flags: SegmentName, worker: int) -> str:
-    return place_of(prepared, allocate_run_memory(prepared, Arena(0, open_segment(flags)).allocate), worker)
+    return place_of(prepared, allocate_run_memory(prepared, Arena(0, open_segment(flags)).allocate, posts=True), worker)

@@ -146,7 +146,7 @@ class Store:
     def run_memory(self, prepared: PreparedProgram) -> tuple[int, RunMemory]:
         """A segment with the flags and results of a program."""
         number, memory = self.create(run_memory_size(prepared))
-        return number, allocate_run_memory(prepared, Arena(number, memory).allocate)
+        return number, allocate_run_memory(prepared, Arena(number, memory).allocate, posts=True)
 
     def place(self, prepared: PreparedProgram, arguments: Mapping[str, object]) -> PlacedRun:
         """Every array of a run in shared memory. A `DistArray` is moved there when it is first seen and
@@ -284,5 +284,5 @@ def call_if_alive(owner: ref[Any], method: Callable[..., None], *values: Any) ->
 def run_memory_size(prepared: PreparedProgram) -> int:
     """Bytes of the flags and results of a program."""
     arena = Arena()
-    allocate_run_memory(prepared, arena.allocate)
+    allocate_run_memory(prepared, arena.allocate, posts=True)
     return arena.size
