@@ -31,6 +31,7 @@ from orion.predicted_times import (
     overlapping_loops,
     seconds_on_one_node,
 )
+from orion.runtime.ray.announced import NO_READS, Reads
 from orion.runtime.ray.exchange import LoopExchange, ProgramExchange, program_exchange
 from orion.runtime.ray.predicted import Prediction
 from orion.runtime.walk import UnpredictableError
@@ -168,6 +169,10 @@ def _loop_text(loop: LoopEstimate) -> str:
     return f"  line {loop.line}, over ({', '.join(loop.dims)}): {counted(loop.nodes, 'node')}{time}{size}{why}"
 
 
+ReadsOf = Callable[[FunctionPlan, Sequence[Schedule]], Reads]
+"""What tiles of the loops of a function, by their schedules, read of arrays of which that is listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A planned loop and its schedule."""
@@ -204,8 +209,11 @@ class Untimed:
         return _on_nodes(self.function, self.loops, self.prediction)
 
 
-def untimed(function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], nodes: int) -> Untimed:
-    """A planned function whose loops have these schedules, by their numbers, on so many nodes."""
+def untimed(
+    function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], reads: ReadsOf, nodes: int
+) -> Untimed:
+    """A planned function whose loops have these schedules, by their numbers, on so many nodes. `reads` is asked what
+    tiles read of arrays of which that is listed, where there are several."""
     loops = tuple(Planned(loop, schedules[number]) for number, loop in enumerate(function.loops))
     dtypes = {name: kind.dtype for name, kind in function.types if isinstance(kind, ArrayType)}
     dtypes |= {one.name: one.dtype for one in function.program.function.local_arrays}
@@ -213,7 +221,9 @@ def untimed(function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedu
     of_elements = {name: np.dtype(dtype).itemsize for name, dtype in dtypes.items()}
     workers = max((loop.schedule.workers for loop in loops), default=1)
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
-    exchange = program_exchange(loops, sizes.known, place, shapes)
+    is_listed = len({*place}) > 1 and any(loop.plan.read_in_part for loop in loops)
+    read = reads(function, [loop.schedule for loop in loops]) if is_listed else NO_READS
+    exchange = program_exchange(loops, sizes.known, place, shapes, read)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
     total, unknown = _sent(prediction, function.program.steps)
     memory = tuple(_memory(exchange, shapes, of_elements))

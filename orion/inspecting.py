@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from orion.kernel.inspector.inspect import Costs
     from orion.kernel.inspector.on_disk import InspectionFile
     from orion.runtime.prepared import Announcing, PreparedProgram
+    from orion.schedule.footprints import Footprint
+    from orion.schedule.schedule import Schedule
 
 KEPT = 4
 """How many inspections one function keeps; the least recently used goes first."""
@@ -260,6 +262,14 @@ class Inspections:
                 program = self._program(lists, {**extents, **arguments}, one.count)
                 found.append(Announcing(number, one, program, needed))
         return tuple(found)
+
+    def reads(
+        self, arguments: Mapping[str, Any], plan: FunctionPlan, schedules: Sequence[Schedule]
+    ) -> Mapping[int, tuple[Footprint, ...]]:
+        """What tiles of all loops read of arrays of which that is listed, by what these arguments hold now."""
+        from orion.runtime.ray.announced import reads_of
+
+        return reads_of(self.announcing(plan, plan.sizes, arguments), schedules, arguments)
 
     def _program(self, inspectable: Inspectable, arguments: Mapping[str, Any], count: int) -> PreparedProgram:
         """What lists the accesses of so many iterations: one for all parts of them, as what is known of its range must

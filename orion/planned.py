@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -36,6 +36,7 @@ from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule, most_workers
+from orion.schedule.footprints import Footprint
 from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
 from orion.verify.check import check
@@ -48,13 +49,19 @@ if TYPE_CHECKING:
     from orion.simulate import Network
 
 
+def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule]) -> Mapping[int, tuple[Footprint, ...]]:
+    """Of a plan that was made without arguments: nothing is known of what tiles read."""
+    return {}
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
 
     `workers` is the number that was asked for. `arrays` are the sparse arrays of the call, by argument name; a plan
     made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops. `again` makes
-    the plan of the same call for another number of workers, and `measurements` are those of the function.
+    the plan of the same call for another number of workers, and `measurements` are those of the function. `reads` says
+    what tiles read of arrays of which that is listed: estimates for several nodes run announcers for it.
     """
 
     function: FunctionPlan
@@ -63,6 +70,7 @@ class Plan:
     checks: tuple[BoundsChecks, ...]
     again: Callable[[int], Plan]
     measurements: Measurements
+    reads: Callable[[FunctionPlan, Sequence[Schedule]], Mapping[int, tuple[Footprint, ...]]] = nothing_read
 
     # ------------------------------------------------------------ what was found
 
@@ -251,7 +259,9 @@ class Plan:
 
     def _for(self, workers: int) -> Plan:
         """The plan of the same call for another number of workers."""
-        return self if workers == self.sizes.workers or self.sizes.symbolic else self.again(workers)
+        if workers == self.sizes.workers or self.sizes.symbolic:
+            return self
+        return replace(self.again(workers), reads=self.reads)
 
     def _scheduled(self) -> tuple[FunctionPlan, Sizes, dict[int, Schedule]]:
         function = self.with_bodies()
@@ -261,7 +271,7 @@ class Plan:
         from orion.estimate import estimated, untimed
 
         if nodes not in self._untimed:
-            self._untimed[nodes] = untimed(*self._scheduled(), nodes)
+            self._untimed[nodes] = untimed(*self._scheduled(), self.reads, nodes)
         return estimated(self._untimed[nodes], self.measurements, network, placement)
 
     @cached_property

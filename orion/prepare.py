@@ -305,6 +305,9 @@ class Preparation:
         check_sizes(typed, plan.sizes)
         check_replicas(plan.function)
         plan = plan.for_shuffled(arguments)
+        if any(loop.read_in_part for loop in plan.function.loops):
+            given = in_rows(arguments, rows_of(typed.function, shapes))
+            plan = replace(plan, reads=partial(self._inspections.reads, given))
         kept = self._prepared.get(_key(typed, types, shapes, arguments, workers, force_parallel, shown, inspected))
         return plan if kept is None else plan.dealt_as(loop.plan.deal for loop in dealt(kept.program).loops)
 

@@ -48,6 +48,20 @@ def adagrad(w, u, squares):
     return w + 0.1 * u / np.sqrt(squares), squares
 
 
+def adarevision(w, g, total, z, most, before):
+    meanwhile = total - before
+    larger = 0.1 / np.sqrt(most)
+    z = z + g * g + 2.0 * g * meanwhile
+    most = max(most, z)
+    smaller = 0.1 / np.sqrt(most)
+    return w + smaller * g - (larger - smaller) * meanwhile, total + g, z, most
+
+
+def since_read(value, update, total, least, before):
+    """`total` is all that was added, `least` the least that came between a read and the update: 0 at least."""
+    return value + update, total + update, min(least, total - before)
+
+
 @orion.parallel_for
 def add(row, data, late):
     for i in range(row.shape[0]):
@@ -169,6 +183,37 @@ def test_adagrad_learns_as_it_does_on_one_node(nodes):
     assert len(parallel_slr.last_run.sent) == 2
     assert loss(*data, w) < 1.1 * loss(*data, alone)
     assert (squares > 1e-8).all()
+
+
+def test_snapshots_go_with_their_updates(nodes):
+    rng = np.random.default_rng(5)
+    for size in (5, 400, 30_000):
+        row, data = rng.integers(0, size, 4000), rng.integers(1, 4, 4000) * 1.0
+        for helper in (np.zeros, orion.zeros):
+            w, total, least = np.zeros(size), helper(size), np.full(size, 1e9)
+            late = orion.buffer(w, since_read, 100, [total, least], [total])
+            add(row, data, late)
+            np.testing.assert_array_equal(w, np.bincount(row, data, minlength=size))
+            np.testing.assert_array_equal(np.asarray(total), w)
+            np.testing.assert_array_equal(least < 1e9, w > 0)
+            assert least.min() >= 0  # with the snapshot of another element, or of none, it would not be
+            assert len(add.last_run.sent) == 2
+
+
+def test_adarevision_learns_nearly_as_it_does_where_nothing_is_late(nodes):
+    data = samples(3000, 50)
+
+    def trained(max_delay):
+        w, total = np.zeros(50), np.zeros(50)
+        helpers = [total, np.ones(50), np.ones(50)]
+        for _ in range(3):
+            parallel_slr(*data, w, orion.buffer(w, adarevision, max_delay, helpers, [total]), 1.0)
+        return loss(*data, w)
+
+    with orion.session("threads", 1):
+        best = trained(0)
+    assert best < trained(40) < 1.4 * best < 0.4
+    assert len(parallel_slr.last_run.sent) == 2
 
 
 def test_updates_that_are_no_numbers_leave_all_as_it_was(nodes):

@@ -436,7 +436,7 @@ def test_arrays_that_change_while_they_are_inspected(back, monkeypatch):
         idx[:] = next(turns)
         return perf_counter_ns()
 
-    monkeypatch.setattr("orion.inspecting.perf_counter_ns", now)
+    monkeypatch.setattr("orion.runtime.listing.perf_counter_ns", now)
     with orion.session(workers=2, force_parallel=True):
         decorated(rng.random(N), idx, y)
         monkeypatch.undo()

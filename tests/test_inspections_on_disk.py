@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import orion
-from orion.inspecting import Inspections
 from orion.plan.plan import Inspected
+from orion.runtime import listing
 from tests.loop_text import defined
 
 HOP = """
@@ -39,8 +39,8 @@ def folder(tmp_path, monkeypatch):
 def looks(monkeypatch):
     """How often accesses are listed."""
     found = []
-    listed = Inspections._listed
-    monkeypatch.setattr(Inspections, "_listed", lambda *given: found.append(1) or listed(*given))
+    listed = listing.listed
+    monkeypatch.setattr(listing, "listed", lambda *given: found.append(1) or listed(*given))
     return found
 
 

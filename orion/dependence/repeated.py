@@ -6,8 +6,9 @@
 
 Without the dependences over the array of a buffer nothing would keep the rounds apart: each worker would do all of some
 rounds, and see none of the others' before its first one ends. That is not what is meant by updates that may be late.
-So a loop whose variable a `for` in it, with updates of a buffer, does not mention keeps its order; unless that one
-goes over the elements of the array with something that the loop around it has computed. (`orion.frontend.buffers` has
+So a loop whose variable a `for` in it, with updates of a buffer, does not mention where it says which (in bounds,
+subscripts and conditions) keeps its order, as one with a step that falls from epoch to epoch does; unless that one goes
+over the elements of the array with something that the loop around it has computed. (`orion.frontend.buffers` has
 the same rule for the text of a function.)
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from orion.ir.nodes import Assign, For, Node, Range, Subscript, Update, Var, every, names_in
+from orion.ir.nodes import Assign, For, If, Node, Range, Subscript, Update, Var, While, every, names_in
 from orion.ir.program import LoopNest
 from orion.reasons import Reason
 from orion.source import Span
@@ -30,7 +31,7 @@ def repeated_dims(nest: LoopNest) -> dict[int, Span]:
             continue
         for inner in every(For, *loop.body):
             updates = [*_updates_of(inner, late), *_changes_of(inner, copies)]
-            if updates and loop.space.var not in _mentioned(inner) and not _goes_over(inner, late | copies, loop):
+            if updates and loop.space.var not in _deciding(inner) and not _goes_over(inner, late | copies, loop):
                 found.setdefault(dim, updates[0].span)
     return found
 
@@ -88,6 +89,14 @@ def _goes_over(inner: For, names: Set[str], outer: For) -> bool:
 
 def _has(target: Subscript, variable: str) -> bool:
     return any(isinstance(part, Var) and part.name == variable for part in target.index)
+
+
+def _deciding(loop: For) -> set[str]:
+    """The names that decide which updates a loop makes: in its bounds and those of inner loops, in subscripts, and in
+    conditions. What an update is may be another one in each round."""
+    bounds = [one.space for one in (loop, *every(For, *loop.body))]
+    subscripts = [part for one in every(Subscript, loop) for part in one.index]
+    return names_in(*bounds, *subscripts, *(one.test for one in every((If, While), loop)))
 
 
 def _mentioned(loop: For) -> set[str]:

@@ -156,7 +156,8 @@ class Argument:
       "listed", "marks": arrays (1 + parts,) and (parts,) of its own, zeroed, of the parts of `name` with updates.
       "notes": its notes, as above.
     - "clocks": array (8 * workers,), "locks": array (8 * LOCKS,), of all workers. "posted": array (elements,), of those
-      of a node, to which updates are added that `name` is given, so that other nodes can be told; or (0,) for none.
+      of a node, to which updates are added that `name` is given, so that other nodes can be told, or, of a snapshot,
+      what it was for the first of those that are not told yet; "posted marks": which elements have such; (0,) for none.
     - "count": an int, `len(name)` of a sparse array.
     - "scalar": the scalar `name`, an int, float or bool.
 

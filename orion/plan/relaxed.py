@@ -162,6 +162,4 @@ def why_apart(buffered: Sequence[Buffered], relaxed: Relaxed, counts_on: bool) -
         return "are applied in a fixed order by workers that share memory"
     if counts_on:
         return "are counted from tile to tile, which wait for each other in memory that workers share"
-    if any(one.snapshots for one in buffered):
-        return "are applied by what helpers were when an element was used first, of which nodes know but their own"
     return ""

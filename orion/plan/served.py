@@ -30,7 +30,8 @@ class _Iterations:
 def with_listed(plan: LoopPlan, announcers: Sequence[Announcer], types: Types, sizes: Sizes) -> LoopPlan:
     """The plan of a loop with those of its announcers that are of use: of large arrays, where it is shared out in
     blocks of iterations that they list."""
-    large = [one for one in announcers if (array_bytes(one.array, types, sizes.shapes) or 0) >= SERVED_BYTES]
+    least = max(1, SERVED_BYTES)  # of an array without elements there is nothing to be had
+    large = [one for one in announcers if (array_bytes(one.array, types, sizes.shapes) or 0) >= least]
     if not large or plan.runs_on == 1:
         return plan
     served, read = tuple(_served(plan, large, sizes)), tuple(_read(plan, large, sizes))

@@ -32,6 +32,11 @@ Allocate = Callable[[tuple[int, ...], np.dtype], NDArray[Any]]
 
 INT64 = np.dtype(np.int64)
 
+POSTED = ("posted", "posted marks")
+"""The kinds of arguments of kernels that updates are noted in for other nodes."""
+
+Posted = Mapping[tuple[str, str], NDArray[Any]]
+
 
 @dataclass(frozen=True)
 class RunMemory:
@@ -47,7 +52,7 @@ class RunMemory:
     where it has arrays with buffers, and `locks` are those of their elements (`orion.kernel.support.buffers`);
     `notes[k]` are the notes of the workers in it, (workers, NOTES_SIZE). `fetched[k]` are how many rows of each of its
     arrays with buffers have come from the home node, where it has arrays that are served; and `posted[k]` the updates
-    that its workers have applied by functions that are no sums, on several nodes, by the names of buffers.
+    that its workers have applied by functions that are no sums, on several nodes, by kinds and names of arguments.
     """
 
     control: Ints
@@ -59,7 +64,7 @@ class RunMemory:
     locks: Ints
     notes: tuple[Ints, ...]
     fetched: tuple[Ints, ...]
-    posted: tuple[Mapping[str, NDArray[Any]], ...]
+    posted: tuple[Posted, ...]
 
     def reset(self) -> None:
         """Make everything ready for a run. No worker may be running."""
@@ -149,13 +154,14 @@ def _fetched(loop: PreparedLoop, allocate: Allocate) -> Ints:
 
 def _posted(
     loop: PreparedLoop, prepared: PreparedProgram, allocate: Allocate, posts: bool
-) -> Iterator[tuple[str, NDArray[Any]]]:
-    arrays = {one.buffered.name: one.buffered.array for one in loop.plan.relaxed.arrays}
+) -> Iterator[tuple[tuple[str, str], NDArray[Any]]]:
+    relaxed = loop.plan.relaxed.arrays
+    arrays = {name: one.buffered.array for one in relaxed for name in one.buffered.own}
     for argument in loop.kernel.arguments:
-        if argument.kind == "posted":
+        if argument.kind in POSTED:
             array, ndim = arrays[argument.name], loop.ndim_of(arrays[argument.name])
             size = prod(prepared.known[extent_name(array, axis)] for axis in range(ndim)) if posts else 0
-            yield argument.name, allocate((size,), np.dtype(argument.dtype))
+            yield (argument.kind, argument.name), allocate((size,), np.dtype(argument.dtype))
 
 
 def meeting_flags(workers: int, allocate: Allocate = aligned_zeros) -> Ints:

@@ -30,7 +30,7 @@ class OwnArrays:
         loop: PreparedLoop,
         worker: int,
         shared: tuple[Ints, Ints, Ints],
-        posted: Mapping[str, NDArray[Any]],
+        posted: Mapping[tuple[str, str], NDArray[Any]],
         orders: Sequence[Ints],
     ) -> None:
         arguments = [*enumerate(loop.kernel.arguments)]
@@ -46,7 +46,8 @@ class OwnArrays:
             self._notes = notes[worker]
             named = {"clocks": self._clocks, "locks": locks, "notes": self._notes}
             self._given = {at: named[one.kind] for at, one in arguments if one.kind in named}
-            self._given |= {at: posted[one.name] for at, one in arguments if one.kind == "posted"}
+            kept = [(at, (one.kind, one.name)) for at, one in arguments]
+            self._given |= {at: posted[key] for at, key in kept if key in posted}
             idle = (k for k in range(self._clocks.size // CLOCK_STRIDE) if k >= len(orders) or not len(orders[k]))
             self._idle = [k * CLOCK_STRIDE for k in idle]
             self._last = int(orders[worker][-1]) if worker < len(orders) and len(orders[worker]) else -1

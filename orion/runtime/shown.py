@@ -66,9 +66,10 @@ def memory_of(owner: Any, first: int | None = None) -> NDArray[Any]:
 
 
 class Properties:
-    """What is known of the arrays that one function is given."""
+    """What is known of the arrays that one function is given, of so many of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
         self._looked: OrderedDict[int, _Looked] = OrderedDict()
         self._contents = SeenContents()
 
@@ -113,7 +114,7 @@ class Properties:
             known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else array.copy())
         with suppress(KeyError):  # another thread may have needed the room
             self._looked.move_to_end(key)
-            while len(self._looked) > KEPT:
+            while len(self._looked) > self._kept:
                 self._looked.popitem(last=False)
         return known, array
 

@@ -12,7 +12,7 @@ def flush(arrays…, locks, notes, control):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -32,10 +32,7 @@ def relaxed_arguments(facts: LoopFacts) -> list[Argument]:
     found = []
     for one in facts.relaxed.arrays:
         found += [Argument(kind, one.buffered.name, LISTS[kind], one.leading) for kind in lists_of(one)]
-        if is_posted(one):
-            kind = facts.array(one.buffered.array)
-            assert kind is not None
-            found.append(Argument("posted", one.buffered.name, kind.dtype))
+        found += _posted(one, facts)
     shared = [Argument(kind, "", "int64") for kind in ("clocks", "locks")]
     return [*found, *shared, Argument("notes", "", "int64")]
 
@@ -56,7 +53,20 @@ def lists_of(one: RelaxedArray) -> tuple[str, ...]:
 
 def is_posted(one: RelaxedArray) -> bool:
     """Whether other nodes are told of updates themselves, as what these make of an array does not say them."""
-    return one.is_collected and one.buffered.apply is not None and not one.buffered.snapshots
+    return one.is_collected and one.buffered.apply is not None
+
+
+def _posted(one: RelaxedArray, facts: LoopFacts) -> Iterator[Argument]:
+    """The arguments that updates are posted in, with the snapshots of the first of those that others do not know yet,
+    and marks of elements that have such."""
+    if not is_posted(one):
+        return
+    for name in (one.buffered.name, *one.buffered.snapshots):
+        kind = facts.array(name)
+        assert kind is not None
+        yield Argument("posted", name, kind.dtype)
+    if one.buffered.snapshots:
+        yield Argument("posted marks", one.buffered.name, "uint8")
 
 
 class Flushes:
@@ -163,7 +173,7 @@ class Flushes:
     def _passed(self) -> list[str]:
         arrays = dict.fromkeys(self._names.user(name) for one in self._collected() for name in one.buffered.names)
         lists = [self._of(kind, one.buffered.name) for one in self._collected() for kind in lists_of(one)]
-        posted = [self._of("posted", one.buffered.name) for one in self._collected() if is_posted(one)]
+        posted = [self._of(one.kind, one.name) for of in self._collected() for one in _posted(of, self._facts)]
         return [*arrays, *lists, *posted, self._of("locks"), self._of("notes")]
 
     def received(self) -> list[str]:
@@ -350,14 +360,26 @@ class Flushes:
             if buffered.apply is None:
                 writer.add(f"{targets[0]} += {update}")
                 return
-            if is_posted(one):
-                posted = self._of("posted", buffered.name)
-                with writer.block(f"if len({posted}):"):
-                    writer.add(f"{posted}[{self._number(one, indices)}] += {update}")
+            self._post(writer, one, indices, update)
             snapshots = [f"{self._names.user(name)}[{at}]" for name in buffered.snapshots]
             given = ", ".join([targets[0], update, *targets[1:], *snapshots])
             changed = ", ".join(targets[: buffered.results])
             writer.add(f"{changed} = {self._names.user(buffered.apply)}({given})")
+
+    def _post(self, writer: Writer, one: RelaxedArray, indices: list[str], update: str) -> None:
+        """Note an update for other nodes, where there are such."""
+        buffered = one.buffered
+        posted, at = self._of("posted", buffered.name), ", ".join(f"uint64({index})" for index in indices)
+        number = self._names.fresh("number")
+        with writer.block(f"if len({posted}):"):
+            writer.add(f"{number} = {self._number(one, indices)}")
+            if buffered.snapshots:
+                marks = self._of("posted marks", buffered.name)
+                with writer.block(f"if {marks}[{number}] == 0:"):
+                    writer.add(f"{marks}[{number}] = 1")
+                    for name in buffered.snapshots:
+                        writer.add(f"{self._of('posted', name)}[{number}] = {self._names.user(name)}[{at}]")
+            writer.add(f"{posted}[{number}] += {update}")
 
     def _pending(self, one: RelaxedArray, indices: list[str]) -> str:
         return f"{self._names.user(one.buffered.name)}[{', '.join(f'uint64({index})' for index in indices)}]"

@@ -46,8 +46,8 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}{argument.position}")
             case "order":
                 found[argument] = names.fresh("order")
-            case "listed" | "marks" | "posted":
-                found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
+            case "listed" | "marks" | "posted" | "posted marks":
+                found[argument] = names.fresh(f"{argument.name}_{argument.kind.replace(' ', '_')}")
             case "clocks" | "locks" | "notes":
                 found[argument] = names.fresh(argument.kind)
             case "partial" | "chosen" | "carried" | "copies" | "ended":

@@ -14,9 +14,10 @@ announced intents.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import prod
+from numbers import Number
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -30,7 +31,7 @@ from orion.runtime.backend import cores
 from orion.runtime.listing import TooManyError, listed
 from orion.runtime.prepared import Announcing, PreparedProgram
 from orion.runtime.ray.exchange import ProgramExchange
-from orion.runtime.shown import Properties
+from orion.runtime.shown import Properties, memory_of
 from orion.schedule.footprints import Footprint
 from orion.schedule.schedule import Ints, Schedule
 
@@ -100,14 +101,17 @@ class Announcers:
             return NO_READS
         known = self._known.get(prepared)
         if known is None:
-            known = _Known(Properties(), None, prepared.announcing(arguments), [], NO_READS)
-            self._known[prepared] = known
+            announcing = prepared.announcing(arguments)
+            properties = Properties(sum(len(one.of.announcer.lists.reads) for one in announcing))
+            known = self._known[prepared] = _Known(properties, None, announcing, [], NO_READS)
         names = dict.fromkeys(name for one in known.announcing for name in one.of.announcer.lists.reads)
-        key = tuple(known.properties.version(arguments[name]) for name in names)
+        versions = tuple(known.properties.version(arguments[name]) for name in names)
+        key = versions, _numbers(known.announcing, arguments)
         if known.key != key:
             given = {**arguments, **{name: known.properties.snapshot(arguments[name]) for name in names}}
             known.lists = [_listed(one, given) for one in known.announcing]
-            known.reads = _reads(prepared, known.announcing, known.lists, given)
+            schedules = [loop.schedule for loop in prepared.loops]
+            known.reads = _reads(schedules, known.announcing, known.lists, given)
             known.key, known.announcements = key, None
         return known.reads
 
@@ -125,6 +129,13 @@ class Announcers:
             )
             known.lists = []
         return known.announcements
+
+
+def _numbers(announcing: Sequence[Announcing], arguments: Mapping[str, Any]) -> tuple[object, ...]:
+    """The arguments that are numbers in what lists what iterations touch: in subscripts and conditions, say."""
+    names = dict.fromkeys(name for one in announcing for name in one.of.announcer.lists.function.params)
+    given = [arguments[name] for name in names if name in arguments]
+    return tuple((type(one), one) for one in given if isinstance(one, Number | np.generic))
 
 
 def _listed(one: Announcing, arguments: Mapping[str, Any]) -> _Lists | None:
@@ -147,8 +158,14 @@ def _edges(one: Announcing, lists: _Lists, schedule: Schedule) -> Ints:
 # ---------------------------------------------------------------- arrays that are only read
 
 
+def reads_of(announcing: Sequence[Announcing], schedules: Sequence[Schedule], arguments: Mapping[str, Any]) -> Reads:
+    """What tiles read of arrays by what these have for subscripts now, for loops with these schedules."""
+    read = [one for one in announcing if not isinstance(one.of, Served)]
+    return _reads(schedules, read, [_listed(one, arguments) for one in read], arguments)
+
+
 def _reads(
-    prepared: PreparedProgram,
+    schedules: Sequence[Schedule],
     announcing: Sequence[Announcing],
     lists: Sequence[_Lists | None],
     arguments: Mapping[str, Any],
@@ -157,7 +174,7 @@ def _reads(
     for one, own in zip(announcing, lists, strict=True):
         if own is None or isinstance(one.of, Served):
             continue
-        footprint = _footprint(one, own, prepared.loops[one.loop].schedule, arguments[one.of.array].shape)
+        footprint = _footprint(one, own, schedules[one.loop], arguments[one.of.array].shape)
         if footprint is not None:
             found[one.loop] = (*found.get(one.loop, ()), footprint)
     return found
@@ -211,8 +228,17 @@ def _announced(
     count = prod(arguments[served.array].shape[: served.leading])
     orders = _orders(exchange, one.loop)
     if lists is None:
-        return _all_rows(one.loop, served.number, count, orders, schedule.tiles)
-    return _by_nodes(one, served.number, count, orders, schedule, lists)
+        return _as_stored(_all_rows(one.loop, served.number, count, orders, schedule.tiles), served, arguments)
+    return _as_stored(_by_nodes(one, served.number, count, orders, schedule, lists), served, arguments)
+
+
+def _as_stored(announced: Announced, served: Served, arguments: Mapping[str, Any]) -> Announced:
+    """The same by the rows that memory has, where rows are single elements and the last axis is padded."""
+    shape, stored = arguments[served.array].shape, memory_of(arguments[served.array]).shape
+    if served.leading < len(shape) or shape == stored:
+        return announced
+    rows = tuple(own // shape[-1] * stored[-1] + own % shape[-1] for own in announced.rows)
+    return replace(announced, count=prod(stored), rows=rows)
 
 
 def _orders(exchange: ProgramExchange, loop: int) -> list[Ints]:
@@ -227,7 +253,7 @@ def _orders(exchange: ProgramExchange, loop: int) -> list[Ints]:
 
 def _all_rows(loop: int, number: int, count: int, orders: Sequence[Ints], tiles: int) -> Announced:
     """Where nobody can say what tiles touch, they may touch all."""
-    rows: tuple[Rows, ...] = tuple(np.arange(count if order.size else 0).astype(_dtype(count)) for order in orders)
+    rows: tuple[Rows, ...] = tuple(np.arange(count if order.size else 0).astype(_dtype(8 * count)) for order in orders)
     need = np.full(tiles, count, np.int64)
     need[orders[0]] = 0
     return Announced(loop, number, count, rows, need)
@@ -247,11 +273,12 @@ def _by_nodes(
         most = int(min(count, (stops[order] - starts[order]).sum()))
         rows, own = np.empty(most, np.int64), np.zeros(order.size, np.int64)
         size = rows_in_turn(lists.places, starts[order], stops[order], seen, rows, own)
-        found.append(rows[:size].astype(_dtype(count)))
+        found.append(rows[:size].astype(_dtype(8 * count)))
         need[order] = own
     need[orders[0]] = 0
     return Announced(one.loop, number, count, tuple(found), need)
 
 
 def _dtype(count: int) -> type[np.int32] | type[np.int64]:
+    """What has numbers up to that: rows of elements of 8 bytes may be padded to 8 times as many."""
     return np.int32 if count <= np.iinfo(np.int32).max else np.int64

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.sending import Sending
 from orion.plan.relaxed import How, RelaxedArray
+from orion.runtime.memory import Posted
 from orion.runtime.ray.announced import Announced
 from orion.runtime.ray.choice import Choice
 from orion.runtime.ray.regions import Mask
@@ -99,11 +100,36 @@ class Carried:
     told: Told
     feeds: Mapping[str, Feed]
     one: RelaxedArray
+    snapshots: tuple[NDArray[Any], ...]
+    marks: NDArray[Any]
 
     @property
     def row_bytes(self) -> int:
         """The bytes of a row and of its number."""
-        return self.width * self.now.dtype.itemsize + 8
+        return self.sent_width * self.sent_dtype.itemsize + 8
+
+    @property
+    def sent_width(self) -> int:
+        """How many numbers are sent of a row."""
+        return self.width * (1 + len(self.snapshots))
+
+    @property
+    def sent_dtype(self) -> np.dtype[Any]:
+        """Of which dtype they are."""
+        return np.result_type(self.now.dtype, *(one.dtype for one in self.snapshots))
+
+    def with_snapshots(self, rows: Ints, told: NDArray[Any], take: Callable[[], object]) -> NDArray[Any]:
+        """What is sent of some rows: what there is to be told, which `take` puts into `told`, and the snapshots that go
+        with it. These are of the first update that others do not know. A worker may apply another one meanwhile: its
+        snapshot is then taken for an older one than it is, and what came since is accounted for twice at most."""
+        if not self.snapshots:
+            take()
+            return told
+        places = np.minimum(rows[:, None] * self.width + np.arange(self.width), len(self.now) - 1)
+        kept = [one[places] for one in self.snapshots]
+        self.marks[places] = 0
+        take()
+        return np.concatenate([told, *kept], axis=1).astype(self.sent_dtype, copy=False)
 
     @property
     def rows_of_batch(self) -> int:
@@ -128,10 +154,14 @@ def carried_whole(number: int, one: RelaxedArray, array: NDArray[Any]) -> Carrie
     return _carried(number, one, array, width, base, told, {}, least_of(base))
 
 
-def carried_posted(number: int, one: RelaxedArray, posted: NDArray[Any]) -> Carried:
-    """An array whose updates are no sums: nodes tell each other of these, which workers have `posted` in its shape."""
-    posted[...] = 0
-    return carried_whole(number, one, posted)
+def carried_posted(number: int, one: RelaxedArray, posted: Posted, shape: tuple[int, ...]) -> Carried:
+    """An array of this shape whose updates are no sums: nodes tell each other of these, which workers have posted, with
+    the snapshots that go with them."""
+    name, none = one.buffered.name, np.zeros(0, np.uint8)
+    updates, marks = posted["posted", name], posted.get(("posted marks", name), none)
+    updates[:] = marks[:] = 0
+    snapshots = tuple(posted["posted", snapshot] for snapshot in one.buffered.snapshots)
+    return replace(carried_whole(number, one, updates.reshape(shape)), snapshots=snapshots, marks=marks)
 
 
 def carried_announced(number: int, one: RelaxedArray, array: NDArray[Any], count: int, told: Told) -> Carried:
@@ -161,7 +191,8 @@ def _carried(
     sending, together = one.buffered.sending, elements_together(one, array.shape)
     choice = Choice(sending, len(told.rows), least)
     now, axis = array.reshape(-1), array.shape[-1]
-    return Carried(number, now, base, width, axis, together, sending, choice, told, feeds, one)
+    none = np.zeros(0, np.uint8)
+    return Carried(number, now, base, width, axis, together, sending, choice, told, feeds, one, (), none)
 
 
 def elements_together(one: RelaxedArray, shape: tuple[int, ...]) -> int:

@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -171,7 +172,7 @@ class Carrier:
 
         if one.one.buffered.apply is not None:
             assert self._received is not None
-            self._received.apply(one.one, one.axis, rows, told)
+            self._received.apply(one.one, one.width, one.axis, rows, told)
             return
         shared = one.together, self._memory.locks, self._memory.control[self._loop]
         add(one.now, one.base, one.width, one.axis, rows, told, *shared)
@@ -195,9 +196,11 @@ class Carrier:
         """The arrays that are brought to other nodes, or from there."""
         for number, one in enumerate(arrays):
             array, announced = self._arrays[one.buffered.array], self._program.told.get((loop, number))
-            posted = self._memory.posted[loop].get(one.buffered.name)
-            if posted is not None:
-                yield number, carried_posted(number, one, posted.reshape(*array.shape[:-1], -1))
+            posted = self._memory.posted[loop]
+            if ("posted", one.buffered.name) in posted:
+                size = posted["posted", one.buffered.name].size
+                shape = (*array.shape[:-1], size // max(1, prod(array.shape[:-1])))  # rows may be padded
+                yield number, carried_posted(number, one, posted, shape)
             elif announced is not None:
                 yield number, carried_announced(number, one, array, *announced)
             elif one.how is not How.READ:
@@ -367,8 +370,7 @@ class Carrier:
     def _taken(self, one: Carried, rows: Ints) -> NDArray[Any]:
         """What is to be told of some rows, which others know from now on."""
         told = np.empty((len(rows), one.width), one.now.dtype)
-        self._take(one, rows, told)
-        return told
+        return one.with_snapshots(rows, told, lambda: self._take(one, rows, told))
 
     def _take(self, one: Carried, rows: Ints, told: NDArray[Any]) -> None:
         from orion.kernel.support.carried import take

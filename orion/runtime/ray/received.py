@@ -29,14 +29,15 @@ class Received:
             (argument.kind, argument.name): found for (argument, _), found in zip(arguments, self._passed, strict=True)
         }
 
-    def apply(self, one: RelaxedArray, axis: int, rows: Ints, told: NDArray[Any]) -> None:
-        """Apply updates of some rows of an array, the last axis of which has `axis` elements, and more if it is
-        padded."""
+    def apply(self, one: RelaxedArray, width: int, axis: int, rows: Ints, told: NDArray[Any]) -> None:
+        """Apply updates of some rows of an array, of `width` elements each, and after these as many of each snapshot.
+        Its last axis has `axis` elements, and more if it is padded."""
         pending = self._places["own", one.buffered.name]
-        row, column = np.nonzero(told)
-        line, at = np.divmod(rows[row] * told.shape[1] + column, axis)
+        row, column = np.nonzero(told[:, :width])
+        line, at = np.divmod(rows[row] * width + column, axis)
         elements = line * pending.shape[-1] + at
-        pending.reshape(-1)[elements] = told[row, column]
+        for k, name in enumerate((one.buffered.name, *one.buffered.snapshots)):
+            self._places["own", name].reshape(-1)[elements] = told[row, k * width + column]
         if one.how is How.LISTED:
             self._list(one, pending.shape, elements)
         self._receive(*self._passed, self._control)
@@ -61,7 +62,7 @@ def _own(argument: Argument, given: Any) -> Any:
     match argument.kind:
         case "own" | "listed" | "marks":
             return np.zeros_like(given)
-        case "posted":
+        case "posted" | "posted marks":
             return given[:0]  # other nodes were told by the one that it comes from
         case "notes":
             return np.zeros(NOTES_SIZE, np.int64)

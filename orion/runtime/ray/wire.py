@@ -214,7 +214,7 @@ def _results(words: _Words, landing: Landing) -> Place | LatePlace:
         return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
     if kind == LATE_ROWS:
         one = landing.carrier.like(loop, number)
-        return LatePlace(partial(landing.carrier.add, loop, number, chosen), (count, one.width), one.now.dtype)
+        return LatePlace(partial(landing.carrier.add, loop, number, chosen), (count, one.sent_width), one.sent_dtype)
     if kind == FED_ROWS:
         one, add = landing.carrier.like(loop, number), partial(landing.carrier.add_fed, loop, number, int(chosen[0]))
         return LatePlace(add, (turn, one.width), one.now.dtype)
