@@ -17,7 +17,7 @@ from orion.prepare import Preparation
 from orion.prepared_call import Prepared
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord, FetchedRows, Noted, SentUpdates
+from orion.runtime.profile.records import BroughtCopies, CallRecord, FetchedRows, Noted, SentUpdates
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
 
@@ -156,9 +156,15 @@ class LastRun:
         return self.ran.noted.fetched
 
     @property
+    def brought(self) -> tuple[BroughtCopies, ...]:
+        """What each node has sent of copies of arrays (`orion.replicate`) that workers of several nodes pull together,
+        by nodes; none of calls on one node, and of nodes that have sent none."""
+        return self.ran.noted.brought
+
+    @property
     def pulls(self) -> tuple[Pulls, ...]:
         """How often copies of arrays (`orion.replicate`) were pulled together, by loops and workers; none of loops
-        without such, and of those whose workers are on another node than this process."""
+        without such."""
         found = []
         for loop, notes in zip(self.ran.prepared.program.loops, self.ran.noted.updates, strict=False):
             names = tuple(one.name for one in loop.plan.nest.replicas)

@@ -22,6 +22,7 @@ from orion.runtime.ray.carrier import idle_carrier
 from orion.runtime.ray.greeting import GREETING, MOST_STRANGERS, Door, connected
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import BrokenLinkError, Receiver, connect
+from orion.runtime.ray.meetings import no_meetings
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.ray.regions import Region, Scattered
 from orion.runtime.ray.wire import Scratch, as_bytes, packed
@@ -51,7 +52,9 @@ class Node:
             (),
             (),
         )
-        self.landing = Landing(arrays, self.memory, compile_kernel(KERNEL).walk, idle_carrier(self.memory))
+        self.landing = Landing(
+            arrays, self.memory, compile_kernel(KERNEL).walk, idle_carrier(self.memory), no_meetings(self.memory)
+        )
 
     def flag(self, tile):
         return int(self.memory.done[0][FLAG_STRIDE * tile])

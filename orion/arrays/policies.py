@@ -92,6 +92,11 @@ class Elastic:
         return self.mode is Mode.SYNC
 
     @property
+    def meets_across_nodes(self) -> bool:
+        """Whether workers of several nodes can meet: then nothing is pulled while others run."""
+        return self.waits_for_all and not self.overlaps
+
+    @property
     def waits(self) -> bool:
         """Whether workers wait for each other."""
         return self.mode in (Mode.SYNC, Mode.ROUND_ROBIN)
@@ -137,6 +142,10 @@ class LocalSgd:
 
     @property
     def waits_for_all(self) -> bool:
+        return True
+
+    @property
+    def meets_across_nodes(self) -> bool:
         return True
 
     @property

@@ -72,6 +72,11 @@ class Replica:
         return (self.name, *self.momentum[1:])
 
     @property
+    def of_workers(self) -> tuple[str, ...]:
+        """The arrays that have a part for each worker."""
+        return (self.copies, *self.momentum[:1])
+
+    @property
     def changed(self) -> tuple[str, ...]:
         """The arrays of all workers that pulls change."""
         return (self.array, self.copies, *self.momentum[:1], *self.outer, *self.posted)

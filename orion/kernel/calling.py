@@ -72,14 +72,15 @@ NOWHERE = int(np.iinfo(np.int64).min)
 ANEW = "anew"
 """The op of the "place" that says whether a choice met a NaN after which it begins anew."""
 
-WORKER, ROUND, COUNT, FLUSHES, WAITS, MOST_LATE, APPLIED, LEFT, LAST, UNBOUND, LEAST, HISTOGRAM = range(12)
+WORKER, ROUND, COUNT, FLUSHES, WAITS, MOST_LATE, APPLIED, LEFT, LAST, UNBOUND, LEAST = range(11)
+FIRST_HERE, END_HERE, HISTOGRAM = range(11, 14)
 """The elements of the notes of a worker: its number; the round; the iterations of it whose updates it has applied
 (or, where all apply them in a fixed order, how often it has; or how often it has pulled its copies of arrays); how
 often it has applied updates, has waited for others, how many iterations updates of others were late at most, to how
 many elements it has applied some; after how many iterations it does so next, where all do at once; the last of its
 tiles, -1 for none: a walk may be given some of them at a time; whether nothing can be late, and nobody waits; the
-least clock that it saw when it waited last; and then how often updates were late by how much, in `BINS` parts of what
-they may be."""
+least clock that it saw when it waited last; the first worker of its node, and the one after the last, who pull all
+copies there are on this node; and then how often updates were late by how much, in `BINS` parts of what they may be."""
 
 BINS = 16
 NOTES_SIZE = HISTOGRAM + BINS

@@ -65,8 +65,10 @@ def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: Loo
 def first_deal(candidate: Candidate | None, nest: LoopNest, sizes: Sizes) -> Deal:
     """How a loop is dealt out before anything was measured: evenly. Where dynamic loops are asked for its shares follow
     the times of workers on several nodes, which cannot take tiles of each other; not where the loop may end early, as
-    workers that are in vain are none the slower."""
-    return Even(follows_times=sizes.dynamic and candidate is not None and not ends_early(nest.body))
+    workers that are in vain are none the slower, nor where each worker has copies of arrays, which go on from what it
+    has done."""
+    is_fixed = bool(nest.replicas) or ends_early(nest.body)
+    return Even(follows_times=sizes.dynamic and candidate is not None and not is_fixed)
 
 
 def with_smaller_tiles(plan: LoopPlan, loop: AnalysedLoop, sizes: Sizes, maps: Maps) -> LoopPlan:

@@ -1,5 +1,5 @@
 """What is refused of loops with replicas (`orion.replicate`) once it is known how they run: pulls that are not stable
-for their workers, and uses of arrays that mean nothing."""
+for their workers, and uses of arrays that mean nothing. And why copies are pulled together on one node alone."""
 
 from __future__ import annotations
 
@@ -28,6 +28,18 @@ def check_replicas(plan: FunctionPlan) -> None:
             _check_alpha(loop, one)
         if loop.nest.replicas:
             _check_together(loop.nest)
+
+
+def why_one_node(nest: LoopNest) -> str:
+    """Why the workers of one node alone pull the copies of a loop together, and what to write so that those of all do;
+    "" where they do, or there are no copies."""
+    policies = [one.policy for one in nest.replicas if not one.policy.meets_across_nodes]
+    if not policies:
+        return ""
+    how = "with overlap=True" if policies[0].overlaps else f"by mode={policies[0].name!r}"
+    arrays = " and ".join(f"`{one.array}`" for one in nest.replicas)
+    instead = "orion.elastic(mode='sync') without overlap, and orion.local_sgd(), use all nodes"
+    return f"copies of {arrays} are pulled together {how} in memory that workers share ({instead})"
 
 
 def _check_uses(loop: LoopPlan, one: Replica) -> None:

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, describe
 from orion.ir.function import Buffered
-from orion.kernel.calling import CLOCK_STRIDE, LAST, PAST_ALL, ROUND, UNBOUND, WORKER, Argument
+from orion.kernel.calling import (
+    CLOCK_STRIDE,
+    END_HERE,
+    FIRST_HERE,
+    LAST,
+    PAST_ALL,
+    ROUND,
+    UNBOUND,
+    WORKER,
+    Argument,
+)
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints
 
@@ -54,6 +64,8 @@ class OwnArrays:
         self._worker = worker
         self.is_unbound = not loop.plan.relaxed.has_delays
         """Updates are seen by all at once: on one node."""
+        self.here = 0, len(orders)
+        """The first worker of this node, and the one after the last."""
 
     def among(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a run with these arrays among them."""
@@ -73,6 +85,7 @@ class OwnArrays:
         self._notes[:] = 0
         self._notes[WORKER], self._notes[ROUND], self._notes[LAST] = self._worker, -1, self._last
         self._notes[UNBOUND] = self.is_unbound
+        self._notes[FIRST_HERE], self._notes[END_HERE] = self.here
         return tuple(found)
 
     def _zeroed(self, at: int, argument: Argument, like: NDArray[Any]) -> NDArray[Any]:

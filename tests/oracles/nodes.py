@@ -29,6 +29,7 @@ from orion.runtime.ray.carrier import idle_carrier
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Landing
+from orion.runtime.ray.meetings import no_meetings
 from orion.runtime.ray.mirrors import Traffic, program_traffic
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
@@ -148,7 +149,9 @@ def run_on_nodes(
         places[node] = Node({**arguments, **own}, allocate_run_memory(prepared))
         earlier.fill(node, own, arguments, traffic)
         arrays = {name: places[node].array(name) for name in dense}
-        network.landings[node] = Landing(arrays, places[node].memory, set_now, idle_carrier(places[node].memory))
+        network.landings[node] = Landing(
+            arrays, places[node].memory, set_now, idle_carrier(places[node].memory), no_meetings(places[node].memory)
+        )
     for name in prepared.written & dense.keys():
         earlier.up_to_date.written(earlier.block(name, dense_memory(arguments[name])))
     errors: list[BaseException] = []
@@ -187,7 +190,8 @@ def run_on_nodes(
             others = tuple(other for other in exchange.nodes if other != node)
             own = {name: place.array(name) for name in dense}
             whole = number, prepared.workers, parts, place.memory, meet, exchange, holdings[node], others, own
-            worker = NodeWorker(*whole, network.landings[node].carrier, False, (), post)
+            landing = network.landings[node]
+            worker = NodeWorker(*whole, landing.carrier, landing.meetings, False, (), post)
             result = skeleton(worker, *given)
             worker.finish()
             sent_bytes.append(worker.sent_bytes)

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from orion.arrays.policies import LocalSgd
 from orion.inspect.text.words import bytes_in_words
+from orion.ir.function import in_users_words
 from orion.ir.nodes import Subscript, Update, every
 from orion.ir.replicas import Replica
 from orion.plan.plan import LoopPlan
 from orion.plan.relaxed import How, RelaxedArray, why_apart
+from orion.plan.replicas import why_one_node
 
 
 def relaxed_in_words(loop: LoopPlan) -> list[str]:
@@ -30,7 +32,7 @@ def relaxed_in_words(loop: LoopPlan) -> list[str]:
         policy = loop.nest.replicas[0].policy
         often = f"after {'every iteration' if policy.sync_every == 1 else f'{policy.sync_every:,} iterations of each'}"
         pulls = OVERLAPPED if policy.overlaps else PULLS[policy.name]
-        found.append(f"{pulls.format(often)} and at the end of the loop, on one node")
+        found.append(f"{pulls.format(often)} and at the end of the loop; {_where(loop)}")
     return found
 
 
@@ -62,6 +64,14 @@ def _between_nodes(loop: LoopPlan) -> str:
             rows = f"rows of `{one.buffered.array}` in messages of {bytes_in_words(send.batch)}, {FIRST[send.order]}"
             told += f"; before that, as the link has time{most}: {rows}"
     return told
+
+
+def _where(loop: LoopPlan) -> str:
+    """On which of several nodes copies are pulled together."""
+    why = why_one_node(loop.nest)
+    if why:
+        return f"on several nodes those of one run the loop: {in_users_words(why, loop.nest.function)}"
+    return "on several nodes each then sends the others the copies of its workers, in one message to each"
 
 
 OVERLAPPED = "all workers post their copies, and are pulled by what all have posted before, {}"

@@ -35,8 +35,8 @@ BUFFERS = (
     "note_part", "tell_not_a_number", "turn_is_over", "unlock",
 )  # fmt: skip
 REPLICAS = (
-    "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "pull",
-    "pull_all", "pull_freely", "with_momentum",
+    "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "meeting_is_over",
+    "pull", "pull_all", "pull_freely", "with_momentum",
 )  # fmt: skip
 OVERLAPPED = (
     "alpha_overlapped", "await_posts", "await_settled", "has_posted", "pull_posted", "settle_array", "settle_own",

@@ -6,7 +6,7 @@ def pull_copies(arrays…, clocks, locks, notes, control):      in a loop whose 
         return False
     if not pull_all(x_copies, w, alpha_of(clocks, 0.9), 0, clocks, notes, control):
         return False
-    return turn_is_over(clocks, notes, control)
+    return meeting_is_over(clocks, notes, control)
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Pulls:
         for number, one in enumerate(self._replicas):
             self._or_leave(writer, self._call(number, one, clocks))
         if self._policy.waits_for_all:
-            writer.add(f"return turn_is_over({clocks}, control)")
+            writer.add(f"return meeting_is_over({clocks}, control)")
         else:
             writer.add(f"give_turn({clocks})")
             writer.add("return True")

@@ -5,6 +5,10 @@ all meet twice that, as "has come" and "has done its part" are two steps. Who ha
 clock of the next round, so that nobody waits for it. At a meeting all have come, and none may leave before all have
 done their parts: so who takes part is the same for all of them, and known by the iterations of workers alone. Each of
 them pulls the copies of all by a part of the elements, worker after worker: one order of operations for each element.
+
+On several nodes each has the array and, at a meeting, the copies of all workers (`orion.runtime.ray.meetings`), and
+pulls them all: its own workers share out the elements among each other, and nobody waits for what those of other nodes
+have done. Elements have the same order of operations on all nodes, and the same bits.
 """
 
 from __future__ import annotations
@@ -15,7 +19,18 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from orion.kernel.calling import CLOCK_STRIDE, COUNT, FLUSHES, PAST_ALL, ROUND, ROUND_BITS, WAITS, WORKER
+from orion.kernel.calling import (
+    CLOCK_STRIDE,
+    COUNT,
+    END_HERE,
+    FIRST_HERE,
+    FLUSHES,
+    PAST_ALL,
+    ROUND,
+    ROUND_BITS,
+    WAITS,
+    WORKER,
+)
 from orion.kernel.support.buffers import is_there, lock, tell_not_a_number, unlock
 from orion.kernel.support.intrinsics import load_acquire, store_release
 
@@ -133,16 +148,30 @@ def meet(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - c
 
 @register_jitable  # type: ignore[untyped-decorator]
 def those_there(clocks: Any, notes: Any) -> Any:  # pragma: no cover - compiled
-    """The workers at this meeting, in order, and which of them this one is."""
+    """The workers at this meeting, in order; how many of them are on this node; and which of these this one is."""
     workers = len(clocks) // CLOCK_STRIDE
-    there, count, rank = np.empty(workers, np.int64), 0, 0
+    there, count, here, rank = np.empty(workers, np.int64), 0, 0, 0
     for other in range(workers):
         if load_acquire(clocks, other * CLOCK_STRIDE) >> ROUND_BITS == notes[ROUND]:
             if other == notes[WORKER]:
-                rank = count
+                rank = here
+            here += notes[FIRST_HERE] <= other < notes[END_HERE]
             there[count] = other
             count += 1
-    return there[:count], rank
+    return there[:count], here, rank
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def meeting_is_over(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - compiled
+    """Wait until all on this node have done their parts; False where the loop is to be left."""
+    own = notes[WORKER]
+    done = (notes[ROUND] << ROUND_BITS) + 2 * notes[COUNT]
+    notes[FLUSHES] += 1
+    store_release(clocks, own * CLOCK_STRIDE, done)
+    for other in range(notes[FIRST_HERE], notes[END_HERE]):
+        if other != own and not is_there(clocks, other, done, control):
+            return False
+    return True
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -152,10 +181,10 @@ def pull_all(
     """Pull the copies of all workers at a meeting and the array together, this worker's part of the elements; False
     where the loop is to be left."""
     all_copies, shared = copies.reshape((len(copies), -1)), centre.reshape(-1)
-    there, rank = those_there(clocks, notes)
-    last, wrong = (rank + 1) * len(shared) // len(there), -1
+    there, here, rank = those_there(clocks, notes)
+    last, wrong = (rank + 1) * len(shared) // here, -1
     total = np.empty(BLOCK, shared.dtype)
-    for first in range(rank * len(shared) // len(there), last, BLOCK):
+    for first in range(rank * len(shared) // here, last, BLOCK):
         size = min(BLOCK, last - first)
         total[:] = 0
         for k in range(len(there)):
@@ -179,10 +208,10 @@ def average(
 ) -> bool:  # pragma: no cover - compiled
     """Have the array, and the copies of all workers at a meeting, be the average of these: this worker's part."""
     all_copies, shared = copies.reshape((len(copies), -1)), centre.reshape(-1)
-    there, rank = those_there(clocks, notes)
-    last, wrong = (rank + 1) * len(shared) // len(there), -1
+    there, here, rank = those_there(clocks, notes)
+    last, wrong = (rank + 1) * len(shared) // here, -1
     total = np.empty(BLOCK, shared.dtype)
-    for first in range(rank * len(shared) // len(there), last, BLOCK):
+    for first in range(rank * len(shared) // here, last, BLOCK):
         size = min(BLOCK, last - first)
         sum_up(all_copies, there, first, size, total)
         for e in range(size):
@@ -202,10 +231,10 @@ def average_with_momentum(
 ) -> bool:  # pragma: no cover - compiled  # fmt: skip
     """The same with a step of Nesterov's towards the average."""
     all_copies, shared, speed = copies.reshape((len(copies), -1)), centre.reshape(-1), outer.reshape(-1)
-    there, rank = those_there(clocks, notes)
-    last, wrong = (rank + 1) * len(shared) // len(there), -1
+    there, here, rank = those_there(clocks, notes)
+    last, wrong = (rank + 1) * len(shared) // here, -1
     total = np.empty(BLOCK, shared.dtype)
-    for first in range(rank * len(shared) // len(there), last, BLOCK):
+    for first in range(rank * len(shared) // here, last, BLOCK):
         size = min(BLOCK, last - first)
         sum_up(all_copies, there, first, size, total)
         for e in range(size):

@@ -18,13 +18,14 @@ BARRIER = -1
 class Noted:
     """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
     seconds after its begin on, `updates`, the notes of the workers of each loop about buffers, (workers, NOTES_SIZE),
-    `sent`, what each node has sent of such updates, where there are several, and `fetched`, what each was sent before
-    its tiles needed it."""
+    `sent`, what each node has sent of such updates, where there are several, `fetched`, what each was sent before its
+    tiles needed it, and `brought`, what each has sent of copies of arrays."""
 
     counts: list[tuple[float, int]] = field(default_factory=list)
     updates: tuple[Ints, ...] = ()
     sent: tuple[SentUpdates, ...] = ()
     fetched: tuple[FetchedRows, ...] = ()
+    brought: tuple[BroughtCopies, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,23 @@ class FetchedRows:
 
 
 NONE_FETCHED = FetchedRows(0, 0, 0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtCopies:
+    """What a node has sent to the others of copies of arrays that workers pull together (`orion.replicate`), in a call
+    on several nodes: `messages`, of `bytes` in all; at how many `meetings` it was."""
+
+    meetings: int
+    messages: int
+    bytes: int
+
+    def with_more(self, meetings: int = 0, messages: int = 0, bytes: int = 0) -> BroughtCopies:
+        """These and some more."""
+        return BroughtCopies(self.meetings + meetings, self.messages + messages, self.bytes + bytes)
+
+
+NONE_BROUGHT = BroughtCopies(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)

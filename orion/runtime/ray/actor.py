@@ -38,6 +38,7 @@ from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.links import Link, Receiver, connect
+from orion.runtime.ray.meetings import Meetings, Nodes
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Order, Outcome, Ready, RunOrder
 from orion.runtime.ray.posts import Posts, Way, size_of
@@ -100,7 +101,7 @@ class WorkerActor:
         self._connections: Receiver | None = None
         self._links: dict[int, Link | None] = {}
         self._late_links: dict[int, Link | None] = {}
-        self._carrier: Carrier | None = None
+        self._between: tuple[Carrier | Meetings, ...] = ()
         self._pipes = (-1, -1)
         self._recorder: Recorder | None = None
 
@@ -238,21 +239,19 @@ class WorkerActor:
             held = {} if self._number else worker.held
             busy = tuple([one.nanoseconds for one in worker.busy])
             notes = program.memory.own_notes(self._number)
-            carried = worker.carrier.sent
-            sent = worker.sent_bytes + carried.bytes + worker.carrier.fed_bytes
+            carried, brought = worker.carrier.sent, worker.meetings.sent
+            sent = worker.sent_bytes + carried.bytes + worker.carrier.fed_bytes + brought.bytes
             fetched = replace(worker.carrier.fetched, waited=worker.waited / 1e9)
-            return Outcome(
-                returned, sent_bytes=sent, busy=busy, held=held, notes=notes, carried=carried, fetched=fetched
-            )
+            return Outcome(returned, None, False, sent, busy, held, None, notes, carried, fetched, brought)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
         except BaseException as error:
             program.memory.abort()
             return Outcome(error=failure_in(program.prepared, program.memory) or _sendable(error))
         finally:
-            if self._carrier is not None:
-                self._carrier.stop()
-                self._carrier = None
+            for one in self._between:
+                one.stop()
+            self._between = ()
             for part in program.parts:
                 part.end()
 
@@ -278,8 +277,8 @@ class WorkerActor:
         assert program.exchange is not None
         assert program.holdings is not None
         arrays = self._dense(program, order)
-        carrier = self._carrier = self._make_carrier(program, order, arrays, others)
-        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, carrier))
+        carrier, meetings = self._between = self._make_between(program, order, arrays, others)
+        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, carrier, meetings))
         self._wake_receiver()
         receivers = {node: self._receiver(nodes, node) for node in others}
         self._connect_to(receivers.values(), self._links)
@@ -289,8 +288,8 @@ class WorkerActor:
         post = Posts(order.run, self._number, ways, self._recorder)
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
-            program.exchange, program.holdings, others, arrays, carrier, nodes.index(here) == self._number,
-            program.announced,
+            program.exchange, program.holdings, others, arrays, carrier, meetings,
+            nodes.index(here) == self._number, program.announced,
         )  # fmt: skip
         return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post))
 
@@ -304,11 +303,11 @@ class WorkerActor:
         there = [worker for worker, place in enumerate(nodes) if place == node]
         return there[self._number % len(there)]
 
-    def _make_carrier(
+    def _make_between(
         self, program: ActorProgram, order: RunOrder, arrays: dict[str, NDArray[Any]], others: tuple[str, ...]
-    ) -> Carrier:
-        """What brings late updates to other nodes, to the carriers there, by connections of its own; on the first
-        worker of a node, where there are such."""
+    ) -> tuple[Carrier, Meetings]:
+        """What brings late updates and copies to other nodes, to the first workers there, by connections of its own; on
+        the first worker of a node, where there are such."""
         nodes = self._nodes[: program.prepared.workers]
         here = [worker for worker, node in enumerate(nodes) if node == self._nodes[self._number]]
         firsts = {}
@@ -321,12 +320,13 @@ class WorkerActor:
             )
             for node, worker in firsts.items()
         }
-        sender, exchange = program.prepared.workers + self._number, program.exchange
+        workers, exchange, memory = program.prepared.workers, program.exchange, program.memory
         assert exchange is not None
         fail = partial(self._inbox.fail, order.run)
-        return Carrier(
-            order.run, sender, here, program.memory, arrays, lines, fail, exchange.nodes[0], program.of_carrier
-        )  # fmt: skip
+        among = Nodes(exchange.nodes, exchange.place, exchange.place[self._number], lines)
+        sender, home = workers + self._number, exchange.nodes[0]
+        carrier = Carrier(order.run, sender, here, memory, arrays, lines, fail, home, program.of_carrier)
+        return carrier, Meetings(order.run, sender + workers, among, memory, arrays, fail)
 
     def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""
@@ -410,6 +410,8 @@ class WorkerActor:
                 offsets, waits, lags = map(read_only, loop.waits)
                 part.waits = (offsets, waits, lags)
                 part.own.is_unbound &= is_alone or loop.is_at_home
+                here = [worker for worker, place in enumerate(exchange.place) if place == exchange.place[self._number]]
+                part.own.here = here[0], here[-1] + 1
         # what other nodes wait for is sent between walks
         rounds = compiled_rounds(prepared.program, prepared.loops) if is_alone else ()
         return ActorProgram(
@@ -464,9 +466,10 @@ def delivery_method(actor: Any) -> Any:
 
 
 def goes_apart(program: ActorProgram, part: LoopPart) -> bool:
-    """Whether updates of a loop that may be late go from node to node."""
-    exchange = program.exchange
-    return part.loop.plan.relaxed.has_clocks and exchange is not None and not exchange.loops[part.number].is_at_home
+    """Whether updates of a loop that may be late, or copies of arrays, go from node to node."""
+    plan, exchange = part.loop.plan, program.exchange
+    is_late = plan.relaxed.has_clocks or bool(plan.nest.replicas)
+    return is_late and exchange is not None and not exchange.loops[part.number].is_at_home
 
 
 def unsent_of(link: Link | None) -> Callable[[], int]:

@@ -36,6 +36,7 @@ from orion.ir.function import in_users_words
 from orion.ir.types import Shapes
 from orion.plan.plan import LoopPlan
 from orion.plan.relaxed import How, why_apart
+from orion.plan.replicas import why_one_node
 from orion.runtime.parts import share_of
 from orion.runtime.ray.cells import Cells
 from orion.runtime.ray.last_writers import ApartError, LastWriters, Send, Usage
@@ -185,6 +186,8 @@ def _cells(
         own = [(one.low, one.high) for found in prints for one in found if one.array == array]
         if any(copies.array == array for loop in scheduled for copies in loop.plan.copies):
             own.append(with_skews(*_shares(shape, workers), skews[array]))
+        if any(array in one.of_workers for loop in scheduled for one in loop.plan.nest.replicas):
+            own.append(with_skews(*_of_workers(shape, workers), skews[array]))
         axes = {axis for found in varying for name, axis in found if name == array}
         cells[array] = Cells.around(array, shape, own, axes, skews[array])
     return cells
@@ -255,6 +258,7 @@ def _shared_out(
             **{array: walk.usage(array, overlap) for array in used},
             **dict(_combined(loop, cells, place)),
             **dict(_kept_alike(loop, cells, len(names))),
+            **dict(_mirrored(loop, cells, place)),
         },
         why_at_home=None,
         rounds_overlap=overlap,
@@ -270,19 +274,18 @@ def _refuse_late(loop: Scheduled) -> None:
     arrays = " and ".join(f"`{one.array}`" for one in plan.nest.late)
     why = why_apart(plan.nest.buffered, plan.relaxed, plan.counts_on)
     told = f"updates of {arrays} may be late, and {why}" if why else ""
-    if plan.nest.replicas:
-        told = f"copies of {arrays} are pulled together in memory that workers share"
+    told = told or why_one_node(plan.nest)
     if told:
         raise ApartError(in_users_words(told, plan.nest.function))
 
 
 def _late_names(loop: Scheduled) -> Set[str]:
     """What updates that may be late have to do with: which tiles touch which of its elements does not matter."""
-    return {name for one in loop.plan.nest.buffered for name in one.names}
+    return {name for one in loop.plan.nest.late for name in one.names}
 
 
 def _exact(accesses: LoopAccesses, loop: Scheduled) -> LoopAccesses:
-    """The accesses of a loop without those to arrays with buffers."""
+    """The accesses of a loop without those to arrays with buffers, or with copies for workers."""
     late = _late_names(loop)
     return replace(accesses, accesses=tuple(one for one in accesses.accesses if one.array not in late))
 
@@ -302,6 +305,36 @@ def _kept_alike(loop: Scheduled, cells: Mapping[str, Cells], nodes: int) -> Iter
         first = own.none(nodes)
         first[: 1 if name in served else nodes] = True
         yield name, _held_at_home(first, np.full(own.shape, 0 if is_written else -1, np.int16))
+
+
+def _mirrored(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int]) -> Iterator[tuple[str, Usage]]:
+    """The usage of arrays with copies for workers, which all nodes pull together alike (`orion.runtime.ray.meetings`).
+    A node brings the copies of its own workers. Those of others come when workers meet, to the home node all; how
+    often they go on from there, and with which momentum, their own nodes alone know."""
+    order, nodes = loop.schedule.order, max(place) + 1
+    for one in loop.plan.nest.replicas:
+        for array in (one.array, *one.outer):
+            everywhere = np.ones((nodes, *cells[array].shape), np.bool_)
+            yield array, Usage(everywhere, np.zeros(cells[array].shape, np.int16), everywhere)
+        for array in one.of_workers:
+            own = cells[array]
+            first, writer = own.none(nodes), np.full(own.shape, -1, np.int16)
+            for worker in (worker for worker, tiles in enumerate(order) if len(tiles)):
+                row = own.in_rows(worker, worker + 1)
+                first[place[worker]].reshape(-1)[row] = True
+                writer.reshape(-1)[row] = worker
+            after = first.copy()
+            after[0] |= (writer >= 0) & (array == one.copies)
+            yield array, Usage(first, writer, after)
+
+
+def _of_workers(shape: tuple[int, ...], workers: int) -> tuple[Ints, Ints]:
+    """The boxes of an array that has a part for each worker, int64 (workers, axes)."""
+    low, high = np.zeros((2, min(workers, shape[0]), len(shape)), np.int64)
+    high[:] = shape
+    low[:, 0] = np.arange(len(low))
+    high[:, 0] = low[:, 0] + 1
+    return low, high
 
 
 def _awaiting(waits: Waits, schedule: Schedule) -> Set[int]:

@@ -18,7 +18,21 @@ from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
 from orion.runtime.ray.carrier import Carrier
-from orion.runtime.ray.orders import BARRIER, CLOCKS, CopiedParts, Delivery, FedRows, Flag, LateRows, Results, clock_of
+from orion.runtime.ray.meetings import Meetings
+from orion.runtime.ray.orders import (
+    BARRIER,
+    CLOCKS,
+    MEETINGS,
+    Brought,
+    CopiedParts,
+    Delivery,
+    FedRows,
+    Flag,
+    LateRows,
+    Results,
+    clock_of,
+    meeting_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +43,7 @@ class Landing:
     memory: RunMemory
     meet: Walk
     carrier: Carrier
+    meetings: Meetings
 
     def put(self, delivery: Delivery) -> None:
         """Copy the data, then set the flags."""
@@ -45,6 +60,9 @@ class Landing:
                     self.carrier.add(found.loop, found.array, found.rows, found.values)
                 case FedRows():
                     self.carrier.add_fed(found.loop, found.array, found.first, found.values)
+                case Brought():
+                    array, index = self.meetings.room(found.loop, found.replica, found.meeting, found.workers)
+                    array[index] = found.values
         for flag in delivery.flags:
             self.set(flag)
 
@@ -55,6 +73,9 @@ class Landing:
 
     def set(self, flag: Flag) -> None:
         """Set a flag or a clock, once all is there that it tells of."""
+        if flag.loop <= MEETINGS:
+            self.meetings.note(meeting_of(flag.loop), flag.tile, flag.round)
+            return
         if flag.loop <= CLOCKS:
             self.carrier.set_clock(clock_of(flag.loop), flag.tile, flag.round)
             return

@@ -21,6 +21,7 @@ from orion.runtime.ray.carrier import Carrier
 from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.last_writers import Send, Usage
+from orion.runtime.ray.meetings import Meetings
 from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits
@@ -37,8 +38,8 @@ Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | Copie
 class NodeWorker(Worker):
     """Worker `number`, whose node is not the only one of the run; `others` are those that take part in it.
 
-    `arrays` are the dense arrays of the run by name. `carrier` is that of its node, of the first worker there, which
-    `carries`. `announced` are the rows of arrays that tiles need to be there.
+    `arrays` are the dense arrays of the run by name. `carrier` and `meetings` are those of its node, of the first
+    worker there, which `carries`. `announced` are the rows of arrays that tiles need to be there.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class NodeWorker(Worker):
         others: tuple[str, ...],
         arrays: Mapping[str, NDArray[Any]],
         carrier: Carrier,
+        meetings: Meetings,
         carries: bool,
         announced: Announcements,
         post: Post,
@@ -69,7 +71,7 @@ class NodeWorker(Worker):
         """How long it was busy in each loop; where shares do not follow times, its tiles wait for others in that."""
         self._others = others
         self._arrays = arrays
-        self.carrier, self._carries = carrier, carries
+        self.carrier, self.meetings, self._carries = carrier, meetings, carries
         self._post = post
         self._needed = [[one for one in announced if one.loop == part.number] for part in parts]
         self.waited = 0
@@ -154,31 +156,37 @@ class NodeWorker(Worker):
         self._state = self._holdings.after(self._state, part.number, usage)
         if part not in self.pending:
             self.pending.append(part)
-        if self._goes_apart(part):
-            self._begin_late(part)
+        between = self._between(part)
+        if between is not None:
+            self._begin_late(part, between)
 
-    def _goes_apart(self, part: LoopPart) -> bool:
-        """Whether updates of a loop that may be late go from node to node."""
-        return part.loop.plan.relaxed.has_clocks and not self._exchange[part.number].is_at_home
+    def _between(self, part: LoopPart) -> Carrier | Meetings | None:
+        """What brings updates of a loop that may be late, or copies of arrays, from node to node while it runs."""
+        if self._exchange[part.number].is_at_home:
+            return None
+        if part.loop.plan.nest.replicas:
+            return self.meetings
+        return self.carrier if part.loop.plan.relaxed.has_clocks else None
 
-    def _begin_late(self, part: LoopPart) -> None:
-        """Meet when the carriers of all nodes are ready for a round."""
+    def _begin_late(self, part: LoopPart, between: Carrier | Meetings) -> None:
+        """Meet when all nodes are ready for a round."""
         if self._carries:
-            self.carrier.begin(part)
+            between.begin(part)
         pending = [*self.pending]
         self._arrive((), ())
         self.pending = pending
         if self._carries:
-            self.carrier.go()
+            between.go()
 
     def after_tiles(self, part: LoopPart) -> None:
-        """Wait until the updates of all nodes are here."""
-        if not self._goes_apart(part):
+        """Wait until the updates of all nodes are here, and arrays with copies as they are after the last meeting."""
+        between = self._between(part)
+        if between is None:
             return
         done = (part.round + 1) << ROUND_BITS
         clocks = self.memory.clocks[part.number][::CLOCK_STRIDE]
         if self._carries:
-            self.carrier.wait()
+            between.wait()
         while (clocks < done).any():
             if part.control[0] != GO:
                 self.memory.abort()

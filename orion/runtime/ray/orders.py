@@ -9,7 +9,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT, FetchedRows, SentUpdates, WorkerRecord
+from orion.runtime.profile.records import (
+    NONE_BROUGHT,
+    NONE_FETCHED,
+    NONE_SENT,
+    BroughtCopies,
+    FetchedRows,
+    SentUpdates,
+    WorkerRecord,
+)
 from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.regions import Mask, Region, Section
@@ -57,7 +65,8 @@ class Outcome:
     (nodes, *cells), where worker 0 of several nodes says so. `measured` are the times that it took, and one moment on
     its own clock and on that of all machines. `notes` are its notes about buffers in each loop, where there are several
     nodes, and `carried` is what it has sent of such updates as the carrier of its node; `fetched` is what that was sent
-    of rows that tiles have announced, and how long this worker waited for such.
+    of rows that tiles have announced, and how long this worker waited for such; `brought` is what it has sent of copies
+    of arrays for its node.
     """
 
     returned: Any = None
@@ -70,6 +79,7 @@ class Outcome:
     notes: tuple[Ints, ...] = ()
     carried: SentUpdates = NONE_SENT
     fetched: FetchedRows = NONE_FETCHED
+    brought: BroughtCopies = NONE_BROUGHT
 
 
 # ---------------------------------------------------------------- between nodes
@@ -88,10 +98,24 @@ def clock_of(loop: int) -> int:
     return CLOCKS - loop
 
 
+MEETINGS = -(1 << 32)
+"""From here downwards stand for the meetings of the workers of loops where the number of a loop is asked for."""
+
+
+def meeting_of(loop: int) -> int:
+    """What stands for the meetings of a loop, and back.
+
+    >>> meeting_of(meeting_of(3))
+    3
+    """
+    return MEETINGS - loop
+
+
 @dataclass(frozen=True, slots=True)
 class Flag:
     """Tile `tile` of a loop (or of the barrier) has finished `round`; or of the clocks of a loop, that of worker `tile`
-    is `round`."""
+    is `round`; or of the meetings of a loop, worker `tile` has come to number `round`, or node -1 - `tile` has told of
+    all of its workers."""
 
     loop: int
     tile: int
@@ -154,6 +178,17 @@ class FedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Brought:
+    """Of replica number `replica` of a loop: the copies of some `workers` for a meeting, (workers, elements)."""
+
+    loop: int
+    replica: int
+    meeting: int
+    workers: Ints
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """A message from a worker to another node: data first, then the flags that tell of it. `number` counts
     the messages from this sender to this node in run `run`, from 0.
@@ -164,7 +199,7 @@ class Delivery:
     number: int
     flags: tuple[Flag, ...]
     pieces: tuple[Piece, ...]
-    results: tuple[Results | CopiedParts | LateRows | FedRows, ...]
+    results: tuple[Results | CopiedParts | LateRows | FedRows | Brought, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,16 @@ from orion.runtime.parts import share_of
 from orion.runtime.ray.exchange import ProgramExchange, Scheduled, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves, State
 from orion.runtime.ray.last_writers import Send, Usage
+from orion.runtime.ray.predicted_meetings import AtMeetings, at_meetings, pulls_of
 from orion.runtime.walk import MOST_ROUNDS, ProgramWalk, UnpredictableError, all_steps
 
 
 @dataclass(eq=False)
 class Prediction(ProgramWalk):
     """Goes through a program. `bytes_of` has the sizes of the elements of arrays. `sums[k]` are, of loop k so far: the
-    bytes that were sent before and in it; of what was sent before it, those that the busiest node sent or was sent, and
-    how often something was. `at_end` are the bytes at the end, `at_end_busiest` those of the busiest node."""
+    bytes that were sent before and in it; of what was sent before it, and at meetings, those that the busiest node sent
+    or was sent, and how often something was. `at_end` are the bytes at the end, `at_end_busiest` those of the busiest
+    node."""
 
     scheduled: Sequence[Scheduled]
     exchange: ProgramExchange
@@ -73,7 +75,20 @@ class Prediction(ProgramWalk):
         usage: Mapping[str, Usage] = usage_in_round(self.exchange, number, loop.schedule, values)
         moves, state = self.holdings.before(self.state, number, usage)
         self.state = self.holdings.after(state, number, usage)
-        self.sums[number] += (self._size(moves) + self.inside[number], self._busiest(moves), bool(moves))
+        met = self._at_meetings(number)
+        size, busiest = self._size(moves) + self.inside[number] + met.bytes, self._busiest(moves) + met.busiest
+        self.sums[number] += (size, busiest, bool(moves) + met.meetings)
+
+    def _at_meetings(self, number: int) -> AtMeetings:
+        """What workers that meet send in a round. UnpredictableError where that depends on data."""
+        loop, place = self.scheduled[number], self.exchange.place
+        replicas = loop.plan.nest.replicas
+        if not replicas or self.exchange.loops[number].is_at_home:
+            return AtMeetings(0, 0, 0)
+        tiles = [len(own) > 0 for own in self.exchange.loops[number].order]
+        pulls = [*pulls_of(loop.plan, loop.schedule), *[0] * len(place)][: len(place)]
+        copy = sum(self._bytes(one.copies) // max(1, self.shapes[one.copies][0]) for one in replicas)
+        return at_meetings(pulls, tiles, place, copy, sum(self._bytes(name) for one in replicas for name in one.outer))
 
     def _rounds(self, step: Repeat, trips: range, rounds: Mapping[str, int]) -> None:
         """Go through the rounds; where one begins in a state in which an earlier one began, those that follow are the

@@ -20,7 +20,7 @@ from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
-from orion.runtime.profile.records import NONE_SENT, FetchedRows, Noted
+from orion.runtime.profile.records import NONE_BROUGHT, NONE_SENT, FetchedRows, Noted
 from orion.runtime.ray.announced import Announcements, Announcers
 from orion.runtime.ray.dealing import Dealings
 from orion.runtime.ray.group import Group
@@ -128,6 +128,7 @@ class Team:
                     notes[worker : worker + 1] = own
             noted.sent = tuple(outcome.carried for outcome in outcomes if outcome.carried != NONE_SENT)
             noted.fetched = tuple(_fetched(outcomes, self.group.nodes))
+            noted.brought = tuple(outcome.brought for outcome in outcomes if outcome.brought != NONE_BROUGHT)
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order, self._mirrors.exchange_of(prepared, placed), announced)

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.ray.inbox import Landing
-from orion.runtime.ray.orders import CopiedParts, Delivery, FedRows, Flag, LateRows, Results
+from orion.runtime.ray.orders import Brought, CopiedParts, Delivery, FedRows, Flag, LateRows, Results
 from orion.runtime.ray.regions import Region, Scattered, Section
 from orion.schedule.schedule import Ints
 
 HEADER_WORDS = 5
 """Run, sender, number, words of the table of contents, bytes of the contents."""
 
-RESULTS, COPIED_PARTS, LATE_ROWS, FED_ROWS = 0, 1, 2, 3
+RESULTS, COPIED_PARTS, LATE_ROWS, FED_ROWS, BROUGHT = 0, 1, 2, 3, 4
 
 SCATTERED = -1
 """In place of the number of integers that say how a region leans."""
@@ -152,7 +152,7 @@ def _gathered(contents: Sequence[NDArray[Any]], scratch: Scratch) -> list[memory
     return views
 
 
-def _words(found: Results | CopiedParts | LateRows | FedRows) -> Sequence[Sequence[int] | NDArray[Any]]:
+def _words(found: Results | CopiedParts | LateRows | FedRows | Brought) -> Sequence[Sequence[int] | NDArray[Any]]:
     match found:
         case Results(loop, output, turn, tiles, _):
             return [(RESULTS, loop, output, turn, len(tiles)), tiles]
@@ -162,6 +162,8 @@ def _words(found: Results | CopiedParts | LateRows | FedRows) -> Sequence[Sequen
             return [(LATE_ROWS, loop, array, values.shape[1], len(rows)), rows]
         case FedRows(loop, array, first, values):
             return [(FED_ROWS, loop, array, len(values), 1), (first,)]
+        case Brought(loop, replica, meeting, workers, _):
+            return [(BROUGHT, loop, replica, meeting, len(workers)), workers]
 
 
 class _Words:
@@ -218,6 +220,9 @@ def _results(words: _Words, landing: Landing) -> Place | LatePlace:
     if kind == FED_ROWS:
         one, add = landing.carrier.like(loop, number), partial(landing.carrier.add_fed, loop, number, int(chosen[0]))
         return LatePlace(add, (turn, one.width), one.now.dtype)
+    if kind == BROUGHT:
+        array, index = landing.meetings.room(loop, number, turn, chosen)
+        return Place(array, index, (count, array.shape[1]))
     first, length = words.take(2)
     part = landing.memory.copies[loop][number][turn][:, first : first + length]
     return Place(part, chosen, (count, *part.shape[1:]))

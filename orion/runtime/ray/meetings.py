@@ -1,0 +1,331 @@
+"""What brings copies of arrays to the meetings of workers of several nodes (`orion.replicate`): a thread of the first
+worker of each node, while a loop runs whose workers all meet.
+
+Each node has the array and room for the copies of all workers. When all workers of a node have come to a meeting that
+are to come, or have done all of their iterations, the thread sends each other node one message: the copies of those who
+have come, of all replicas of the loop. When the messages of the other nodes are there it puts their copies beside those
+of its own workers and sets their clocks, and the workers pull all copies together as they do on one node
+(`orion.kernel.support.replicas`): every node the same ones, by the same operations in the same order, and so to the
+same bits. That is an all-gather, in which a node sends each other one its own copies; no sums are sent, as sums of sums
+have other bits.
+
+**What has come is kept aside** until the workers of this node have done their parts of the meeting before. Of meeting m
+that is in place m & 1. Another node sends the copies of meeting m + 2 after it has had those of this node for m + 1;
+these are sent when all workers here have come to m + 1, and the thread, which does one thing after the other, has taken
+what was kept for m out of place m & 1 before. So nothing is overwritten that is still to be taken, and nothing comes to
+the memory of copies while workers pull. For the same reason no clock of another node is set before the workers here
+have done their parts: who has done all of its iterations after meeting m still counts as one of those at m.
+
+**The end of a round.** A node whose workers have all done their iterations says so, by a message without copies, and
+has no part in later meetings, whose copies it is not sent. Where others meet more often than it does, the array goes on
+without it: the first node of those that met most often sends it the array as it is, with the momentum of the outer
+step, and the home node the copies that have gone on since, too. So when a round is over the array is the same on all
+nodes, and copies are at home.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from threading import Condition, Event, Thread
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.ir.replicas import Replica
+from orion.kernel.calling import GO, PAST_ALL, ROUND_BITS
+from orion.runtime.memory import RunMemory
+from orion.runtime.parts import LoopPart
+from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
+from orion.runtime.ray.carrier import Line
+from orion.runtime.ray.orders import Brought, Delivery, Flag, Piece, meeting_of
+from orion.runtime.ray.regions import Region
+from orion.runtime.worker import AbortedError
+from orion.schedule.schedule import Ints
+
+SHORT_SECONDS, LONG_SECONDS = 5e-5, 1e-3
+"""How long the thread sleeps between two looks at the clocks of workers: an eighth of the time that it has waited for
+them, within these bounds."""
+
+LEFT_SECONDS = 0.05
+"""How often a thread that waits for other nodes looks whether the run was left."""
+
+LEVEL = 0
+"""In place of the number of a meeting, which begins with 1: the array is as it is after the last one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mirrored:
+    """One replica on a node: the `copies` of all workers as (workers, elements), and what was kept `aside` of those of
+    other nodes, (2, workers, elements)."""
+
+    replica: Replica
+    copies: NDArray[Any]
+    aside: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of a run: worker w is on number `place[w]` of `names`, and this one is number `own`. `lines` are the
+    ways to others."""
+
+    names: Sequence[str]
+    place: Sequence[int]
+    own: int
+    lines: Mapping[str, Line]
+
+    @property
+    def others(self) -> list[int]:
+        """The numbers of the other nodes."""
+        return [node for node in range(len(self.names)) if node != self.own]
+
+    def workers_of(self, node: int) -> Ints:
+        """The workers of a node."""
+        return np.flatnonzero(np.array(self.place) == node)
+
+
+class Meetings:
+    """Those of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
+    worker. `fail` ends the run with an error."""
+
+    def __init__(
+        self,
+        run: int,
+        sender: int,
+        nodes: Nodes,
+        memory: RunMemory,
+        arrays: Mapping[str, NDArray[Any]],
+        fail: Callable[[BaseException], object],
+    ) -> None:
+        self._run, self._sender, self._nodes = run, sender, nodes
+        self._memory, self._arrays, self._fail = memory, arrays, fail
+        self._here = nodes.workers_of(nodes.own)
+        self._loop, self._base, self._replicas = -1, 0, tuple[Mirrored, ...]()
+        self._thread: Thread | None = None
+        self._over, self._news = Event(), Condition()
+        self._numbers = Counter[str]()
+        self._arriving: dict[int, list[int]] = {}
+        """The workers of each node, of the message that is being read."""
+        self._there: dict[tuple[int, int], list[int]] = {}
+        """The workers of nodes that have come to meetings, (node, meeting): those that have not been let in."""
+        self._met: dict[int, int] = {}
+        """The number of the last meeting of each node all of whose workers have done their iterations."""
+        self._is_level = False
+        self._last: dict[int, int] = {}
+        """The last meeting of each worker so far."""
+        self.sent: BroughtCopies = NONE_BROUGHT
+        """What it has sent in this run, to all nodes."""
+
+    # ------------------------------------------------------------ a round of a loop
+
+    def begin(self, part: LoopPart) -> None:
+        """Be ready for a round: nobody has begun it on any node."""
+        if self._loop != part.number:
+            self._loop = part.number
+            self._replicas = tuple(map(self._mirrored, part.loop.plan.nest.replicas))
+        self._base = part.round << ROUND_BITS
+        self._arriving, self._there, self._met, self._last = {}, {}, {}, {}
+        self._is_level = False
+        self._clocks(self._here)  # compiles what reads them, or takes it from the disk
+
+    def _mirrored(self, one: Replica) -> Mirrored:
+        copies = self._arrays[one.copies]
+        workers, elements = len(self._nodes.place), prod(copies.shape[1:])
+        aside = np.empty((2, workers, elements), copies.dtype)  # what nobody touches takes no room
+        return Mirrored(one, copies.reshape(len(copies), elements), aside)
+
+    def go(self) -> None:
+        """Bring copies, from now on: all nodes are ready."""
+        self._over.clear()
+        self._thread = Thread(target=self._serve, name="orion-meetings", daemon=True)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until a round is over on all nodes, once the workers of this one have done it."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def stop(self) -> None:
+        """End in the middle of a round that is left."""
+        self._over.set()
+        self.wait()
+
+    # ------------------------------------------------------------ what comes from other nodes
+
+    def room(self, loop: int, number: int, meeting: int, workers: Ints) -> tuple[NDArray[Any], Any]:
+        """Where the copies of replica `number` go that some workers bring to a meeting: an array, (workers, elements)
+        or more, and an index there."""
+        self._check(loop)
+        place = self._replicas[number].aside[meeting & 1]
+        first, count = workers.item(0), len(workers)
+        if count == workers.item(-1) + 1 - first:
+            return place[first : first + count], ...
+        return place, workers
+
+    def note(self, loop: int, who: int, meeting: int) -> None:
+        """Note that worker `who` of another node has come to a meeting; or, by -1 - its number, that a node has told of
+        all, none of whom come any more where there were none; or, of `LEVEL`, that the array is here as it is after the
+        last meeting."""
+        self._check(loop)
+        with self._news:
+            if who >= 0:
+                self._arriving.setdefault(self._nodes.place[who], []).append(who)
+                return
+            node = -1 - who
+            workers = self._arriving.pop(node, [])
+            if meeting == LEVEL:
+                self._is_level = True
+            elif workers:
+                self._there[node, meeting] = workers
+            else:
+                self._met[node] = meeting - 1
+            self._news.notify_all()
+
+    def _check(self, loop: int) -> None:
+        if loop != self._loop:
+            raise ValueError(f"copies of loop {loop} while loop {self._loop} runs")
+
+    # ------------------------------------------------------------ the thread
+
+    def _serve(self) -> None:
+        try:
+            self._meet()
+        except AbortedError:
+            pass
+        except BaseException as error:
+            self._fail(error)
+
+    def _meet(self) -> None:
+        meeting = 0
+        with_us = [node for node in self._nodes.others if self._has_tiles(node)]
+        while True:
+            meeting += 1
+            there = self._await_own(meeting)
+            if not len(there):
+                break
+            self._send_copies(meeting, there, with_us)
+            with_us = self._let_in(meeting, with_us)
+        for node in self._nodes.others:
+            self._send(node, (self._told(meeting),))
+        self._level(meeting - 1)
+
+    def _has_tiles(self, node: int) -> bool:
+        return bool((self._clocks(self._nodes.workers_of(node)) < PAST_ALL).any())
+
+    def _clocks(self, workers: Ints) -> Ints:
+        from orion.kernel.support.carried import read_clocks
+
+        found = np.zeros(len(workers), np.int64)
+        read_clocks(self._memory.clocks[self._loop], workers, found)
+        return found
+
+    def _await_own(self, meeting: int) -> Ints:
+        """Wait until all workers of this node have come to a meeting, or have done all; those that have come."""
+        come, begun = self._base + 2 * meeting - 1, time.monotonic()
+        while ((clocks := self._clocks(self._here)) < come).any():
+            self._leave_if_over()
+            time.sleep(min(LONG_SECONDS, max(SHORT_SECONDS, (time.monotonic() - begun) / 8)))
+        there: Ints = self._here[clocks >> ROUND_BITS == self._base >> ROUND_BITS]
+        self._last.update(dict.fromkeys(there.tolist(), meeting))
+        return there
+
+    def _send_copies(self, meeting: int, there: Ints, nodes: Sequence[int]) -> None:
+        """Send other nodes the copies of the workers here that are at a meeting."""
+        index = slice(there.item(0), there.item(-1) + 1) if there.item(-1) - there.item(0) < len(there) else there
+        brought = tuple(
+            Brought(self._loop, number, meeting, there, one.copies[index]) for number, one in enumerate(self._replicas)
+        )
+        flags = tuple(Flag(meeting_of(self._loop), worker, meeting) for worker in there.tolist())
+        for node in nodes:
+            self._send(node, (*flags, self._told(meeting)), brought)
+        self._note(meetings=1)
+
+    def _told(self, meeting: int) -> Flag:
+        return Flag(meeting_of(self._loop), -1 - self._nodes.own, meeting)
+
+    def _let_in(self, meeting: int, nodes: Sequence[int]) -> list[int]:
+        """Let the workers of other nodes in that have come to a meeting: all here have done their parts of the one
+        before. The nodes of these."""
+        from orion.kernel.support.carried import set_clock
+
+        found = []
+        for node in nodes:
+            workers = self._awaited(node, meeting)
+            for one in self._replicas if workers else ():
+                one.copies[workers] = one.aside[meeting & 1][workers]
+            if workers:
+                found.append(node)
+                self._last.update(dict.fromkeys(workers, meeting))
+            for worker in self._busy_of(node):
+                clock = 2 * meeting - 1 if worker in workers else 1 << ROUND_BITS
+                set_clock(self._memory.clocks[self._loop], worker, self._base + clock)
+        return found
+
+    def _busy_of(self, node: int) -> list[int]:
+        """The workers of a node that have tiles."""
+        workers = self._nodes.workers_of(node)
+        return workers[self._clocks(workers) < PAST_ALL].tolist()  # type: ignore[no-any-return]
+
+    def _awaited(self, node: int, meeting: int) -> list[int]:
+        """Wait until a node has told who of its workers come to a meeting: these."""
+        self._await(lambda: (node, meeting) in self._there or self._met.get(node, meeting) < meeting)
+        return self._there.pop((node, meeting), [])
+
+    def _await(self, is_so: Callable[[], bool]) -> None:
+        with self._news:
+            while not self._news.wait_for(is_so, LEFT_SECONDS):
+                self._leave_if_over()
+
+    def _leave_if_over(self) -> None:
+        if self._over.is_set() or bool((self._memory.control[:, 0] != GO).any()):
+            raise AbortedError
+
+    # ------------------------------------------------------------ the end of a round
+
+    def _level(self, own: int) -> None:
+        """Have the array be the same on all nodes, and copies at home; this one has met `own` times."""
+        from orion.kernel.support.carried import set_clock
+
+        others = self._nodes.others
+        self._await(lambda: all(node in self._met for node in others))
+        met = {**self._met, self._nodes.own: own}
+        most = max(met.values())
+        giver = min(node for node in met if met[node] == most)
+        if own < most:
+            self._await(lambda: self._is_level)
+        for node in others if self._nodes.own == giver else ():
+            if met[node] < most:
+                pieces = tuple(self._after_last(node, met[node]))
+                self._send(node, (self._told(LEVEL),), pieces=pieces)
+        for worker in (worker for node in others for worker in self._busy_of(node)):
+            set_clock(self._memory.clocks[self._loop], worker, self._base + (1 << ROUND_BITS))
+
+    def _after_last(self, node: int, met: int) -> Iterator[Piece]:
+        """What a node lacks that has met so often, and no more."""
+        for one in self._replicas:
+            sections = [Region(array) for array in (one.replica.array, *one.replica.outer)]
+            gone_on = sorted(worker for worker, last in self._last.items() if last > met) if node == 0 else ()
+            sections += [Region(one.replica.copies, ((worker, worker + 1),)) for worker in gone_on]
+            yield from (Piece(section, section.of(self._arrays[section.array])) for section in sections)
+
+    def _send(
+        self, node: int, flags: tuple[Flag, ...], brought: tuple[Brought, ...] = (), pieces: tuple[Piece, ...] = ()
+    ) -> None:
+        name = self._nodes.names[node]
+        self._nodes.lines[name].send(Delivery(self._run, self._sender, self._numbers[name], flags, pieces, brought))
+        self._numbers[name] += 1
+        size = sum(one.values.nbytes for one in brought) + sum(one.data.nbytes for one in pieces)
+        self._note(messages=1, bytes=size)
+
+    def _note(self, **more: int) -> None:
+        self.sent = self.sent.with_more(**more)
+
+
+def no_meetings(memory: RunMemory) -> Meetings:
+    """Those of loops whose workers do not meet."""
+    return Meetings(0, 0, Nodes(("",), (0,), 0, {}), memory, {}, lambda error: None)
