@@ -1,5 +1,5 @@
 """Copies of arrays on Ray: the actors of one node share the array and all copies; on several nodes those of one run the
-loop."""
+loop, unless all workers meet (`test_replicas_nodes.py`)."""
 
 import os
 import signal
@@ -82,14 +82,14 @@ def test_a_worker_that_dies_takes_no_copy_with_it(actors):
     np.testing.assert_array_equal(*found)
 
 
-def test_several_nodes_use_one():
+def test_those_who_do_not_meet_use_one_of_several_nodes():
     data, labels = samples(700)
     with session_on((1, 1)):
-        w = orion.zeros(12)
-        x = orion.replicate(w, policy=POLICIES["sync"]())
-        before = loss(data, labels, w.to_numpy())
-        for _ in range(2):
-            parallel_logistic(data, labels, x, 0.1)
-        assert loss(data, labels, w.to_numpy()) < before / 3
-        estimate = " ".join(str(parallel_logistic.plan(data, labels, x, 0.1).estimate(nodes=2)).split())
-        assert "copies of `x.array` are pulled together in memory that workers share" in estimate
+        for name in ("async", "hogwild", "round_robin", "overlap"):
+            w = orion.zeros(12)
+            x = orion.replicate(w, policy=POLICIES[name]())
+            before = loss(data, labels, w.to_numpy())
+            for _ in range(2):
+                parallel_logistic(data, labels, x, 0.1)
+            assert loss(data, labels, w.to_numpy()) < before / 3
+            assert parallel_logistic.last_run.brought == ()
