@@ -377,12 +377,12 @@ def test_copies_that_are_no_numbers_leave_all_as_it_was(name, place, nodes):
 
 @pytest.mark.parametrize("victim", [0, 1, 2], ids=["who brings copies", "beside it", "on the other node"])
 def test_a_worker_that_dies_takes_no_copy_with_it(victim, nodes):
-    targets = np.random.default_rng(0).normal(size=(8_000, 20))
+    targets = np.random.default_rng(0).normal(size=(4_000, 20))
     found = []
     for kills in (True, False):
         x = orion.replicate(np.zeros(20), policy=orion.elastic(mode="sync", sync_every=1))
         follow(targets[:100], x, 0.01)
-        timer = threading.Timer(0.3, os.kill, [nodes._backend._team.group.processes[victim], signal.SIGKILL])
+        timer = threading.Timer(0.15, os.kill, [nodes._backend._team.group.processes[victim], signal.SIGKILL])
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             if kills:
