@@ -51,6 +51,7 @@ class Node:
             np.zeros(0, np.int64),
             (),
             (),
+            (),
         )
         self.landing = Landing(
             arrays, self.memory, compile_kernel(KERNEL).walk, idle_carrier(self.memory), no_meetings(self.memory)

@@ -186,7 +186,7 @@ class Memory:
     def __init__(self):
         self.a = np.zeros(4)
         self.run = RunMemory(
-            np.zeros((1, 8), np.int64), (), np.zeros(0, np.int64), (), (), (), np.zeros(0, np.int64), (), ()
+            np.zeros((1, 8), np.int64), (), np.zeros(0, np.int64), (), (), (), np.zeros(0, np.int64), (), (), ()
         )
         self.landing = Landing(
             {"a": self.a}, self.run, lambda *values: None, idle_carrier(self.run), no_meetings(self.run)
