@@ -31,7 +31,7 @@ from orion.predicted_times import (
     overlapping_loops,
     seconds_on_one_node,
 )
-from orion.runtime.ray.announced import NO_READS, Reads
+from orion.runtime.ray.announced import NO_READS, ReadsOf
 from orion.runtime.ray.exchange import LoopExchange, ProgramExchange, program_exchange
 from orion.runtime.ray.predicted import Prediction
 from orion.runtime.walk import UnpredictableError
@@ -169,10 +169,6 @@ def _loop_text(loop: LoopEstimate) -> str:
     return f"  line {loop.line}, over ({', '.join(loop.dims)}): {counted(loop.nodes, 'node')}{time}{size}{why}"
 
 
-ReadsOf = Callable[[FunctionPlan, Sequence[Schedule]], Reads]
-"""What tiles of the loops of a function, by their schedules, read of arrays of which that is listed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A planned loop and its schedule."""
@@ -222,7 +218,7 @@ def untimed(
     workers = max((loop.schedule.workers for loop in loops), default=1)
     place = [f"{worker * nodes // workers}" for worker in range(workers)]
     is_listed = len({*place}) > 1 and any(loop.plan.read_in_part for loop in loops)
-    read = reads(function, [loop.schedule for loop in loops]) if is_listed else NO_READS
+    read = reads(function, [loop.schedule for loop in loops], place) if is_listed else NO_READS
     exchange = program_exchange(loops, sizes.known, place, shapes, read)
     prediction = Prediction(sizes.known, loops, exchange, shapes, of_elements)
     total, unknown = _sent(prediction, function.program.steps)

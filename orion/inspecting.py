@@ -264,12 +264,13 @@ class Inspections:
         return tuple(found)
 
     def reads(
-        self, arguments: Mapping[str, Any], plan: FunctionPlan, schedules: Sequence[Schedule]
+        self, arguments: Mapping[str, Any], plan: FunctionPlan, schedules: Sequence[Schedule], nodes: Sequence[str]
     ) -> Mapping[int, tuple[Footprint, ...]]:
-        """What tiles of all loops read of arrays of which that is listed, by what these arguments hold now."""
+        """What tiles of all loops read of arrays of which that is listed, by what these arguments hold now. Worker w is
+        on node `nodes[w]`."""
         from orion.runtime.ray.announced import reads_of
 
-        return reads_of(self.announcing(plan, plan.sizes, arguments), schedules, arguments)
+        return reads_of(self.announcing(plan, plan.sizes, arguments), schedules, nodes, arguments)
 
     def _program(self, inspectable: Inspectable, arguments: Mapping[str, Any], count: int) -> PreparedProgram:
         """What lists the accesses of so many iterations: one for all parts of them, as what is known of its range must

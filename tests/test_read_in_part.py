@@ -91,7 +91,7 @@ def through_two(x, first, second, out):
         out[i] = x[second[first[i]]]
 
 
-N, M = 60, 90
+N, M = 60, 2000
 
 
 def given(function, seed):
@@ -139,7 +139,7 @@ def on_nodes(function, arguments, nodes, driver, earlier=None, announcers=None):
     prepared = function._preparations.plain.prepare(by_name, len(nodes), True)
     codes = [kernel_code(loop.kernel.text) for loop in prepared.program.loops]
     local = prepared.local.take() if prepared.local.specs else {}
-    reads = (announcers or Announcers()).reads(prepared.program, by_name)
+    reads = (announcers or Announcers()).reads(prepared.program, nodes, by_name)
     run_on_nodes(prepared.program, codes, {**by_name, **local}, Order(3), nodes, driver, earlier, reads=reads)
     return reads
 
@@ -207,7 +207,7 @@ def test_a_subscript_that_leaves_its_array_lists_nothing():
     names = ("table", "row", "out")
     by_name = dict(zip(names, arguments, strict=True))
     prepared = rows_of_a_table._preparations.plain.prepare(by_name, 2, True)
-    assert not Announcers().reads(prepared.program, by_name)
+    assert not Announcers().reads(prepared.program, "ab", by_name)
 
 
 def test_the_plan_says_what_is_read_in_part():

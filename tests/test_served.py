@@ -111,7 +111,7 @@ def _row(index, w, leading):
 
 def announcements(prepared, exchange, arguments, announcers=None):
     announcers = announcers or Announcers()
-    announcers.reads(prepared, arguments)
+    announcers.reads(prepared, "aab", arguments)
     return announcers.of(prepared, exchange, arguments)
 
 

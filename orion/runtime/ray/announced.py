@@ -13,7 +13,7 @@ announced intents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import prod
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from orion.dependence.inspection import OUTSIDE
 from orion.errors import OrionError
-from orion.plan.plan import Served
+from orion.plan.plan import FunctionPlan, Served
 from orion.runtime.backend import cores
 from orion.runtime.listing import TooManyError, listed
 from orion.runtime.prepared import Announcing, PreparedProgram
@@ -39,6 +39,10 @@ Rows = NDArray[np.signedinteger[Any]]
 
 MOST_BOXES = 1 << 20
 """Where tiles read more ranges of an array than that, nodes have it whole."""
+
+SHORT, MOST_OF = 16, 0.4
+"""A node that needs more than this part of an array, in ranges shorter than that on average, has all of it: beside an
+element that is sent by itself goes its place, and ranges may be joined by others between them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +69,9 @@ Reads = Mapping[int, tuple[Footprint, ...]]
 """By loop, what its tiles read of arrays of which that was listed."""
 
 NO_READS: Reads = {}
+
+ReadsOf = Callable[[FunctionPlan, Sequence[Schedule], Sequence[str]], Reads]
+"""The same of a planned function, by the schedules of its loops and the nodes of all workers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +102,9 @@ class Announcers:
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[PreparedProgram, _Known] = WeakKeyDictionary()
 
-    def reads(self, prepared: PreparedProgram, arguments: Mapping[str, Any]) -> Reads:
-        """What tiles of a program read: the same value as long as the arrays of subscripts are the same."""
+    def reads(self, prepared: PreparedProgram, nodes: Sequence[str], arguments: Mapping[str, Any]) -> Reads:
+        """What tiles of a program read, whose worker w is on node `nodes[w]`: the same value as long as the arrays of
+        subscripts are the same."""
         if not any(loop.plan.served or loop.plan.read_in_part for loop in prepared.loops):
             return NO_READS
         known = self._known.get(prepared)
@@ -111,7 +119,7 @@ class Announcers:
             given = {**arguments, **{name: known.properties.snapshot(arguments[name]) for name in names}}
             known.lists = [_listed(one, given) for one in known.announcing]
             schedules = [loop.schedule for loop in prepared.loops]
-            known.reads = _reads(schedules, known.announcing, known.lists, given)
+            known.reads = _reads(schedules, nodes, known.announcing, known.lists, given)
             known.key, known.announcements = key, None
         return known.reads
 
@@ -158,14 +166,18 @@ def _edges(one: Announcing, lists: _Lists, schedule: Schedule) -> Ints:
 # ---------------------------------------------------------------- arrays that are only read
 
 
-def reads_of(announcing: Sequence[Announcing], schedules: Sequence[Schedule], arguments: Mapping[str, Any]) -> Reads:
-    """What tiles read of arrays by what these have for subscripts now, for loops with these schedules."""
+def reads_of(
+    announcing: Sequence[Announcing], schedules: Sequence[Schedule], nodes: Sequence[str], arguments: Mapping[str, Any]
+) -> Reads:
+    """What tiles read of arrays by what these have for subscripts now, for loops with these schedules. Worker w is on
+    node `nodes[w]`."""
     read = [one for one in announcing if not isinstance(one.of, Served)]
-    return _reads(schedules, read, [_listed(one, arguments) for one in read], arguments)
+    return _reads(schedules, nodes, read, [_listed(one, arguments) for one in read], arguments)
 
 
 def _reads(
     schedules: Sequence[Schedule],
+    nodes: Sequence[str],
     announcing: Sequence[Announcing],
     lists: Sequence[_Lists | None],
     arguments: Mapping[str, Any],
@@ -174,43 +186,77 @@ def _reads(
     for one, own in zip(announcing, lists, strict=True):
         if own is None or isinstance(one.of, Served):
             continue
-        footprint = _footprint(one, own, schedules[one.loop], arguments[one.of.array].shape)
+        footprint = _footprint(one, own, schedules[one.loop], nodes, arguments[one.of.array].shape)
         if footprint is not None:
             found[one.loop] = (*found.get(one.loop, ()), footprint)
     return found
 
 
-def _footprint(one: Announcing, lists: _Lists, schedule: Schedule, shape: tuple[int, ...]) -> Footprint | None:
-    """The footprint of all tiles: ranges along the last axis that tells elements apart. None for too many."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranges:
+    """Ranges of the elements that subscripts tell apart, as first and last numbers: none goes on along two rows."""
+
+    first: Ints
+    last: Ints
+
+
+def _footprint(
+    one: Announcing, lists: _Lists, schedule: Schedule, nodes: Sequence[str], shape: tuple[int, ...]
+) -> Footprint | None:
+    """The footprint of all tiles: ranges along the last axis that tells elements apart. A node that needs most of the
+    array in short ranges has it whole, as places are sent beside single elements. None for too many ranges."""
+    extents = [shape[axis] for axis in one.of.announcer.keyed]
+    ranges = _ranges(lists, _edges(one, lists, schedule), extents)
+    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[one.of.announcer.dim]
+    found = _by_tiles(ranges, blocks, [nodes[owner] for owner in schedule.owner.tolist()], extents)
+    if sum(len(own.first) for own in found) > MOST_BOXES:
+        return None
+    none = np.zeros(0, np.int64)
+    tile = np.repeat(np.arange(schedule.tiles), [len(own.first) for own in found])
+    begin, last = (
+        np.concatenate([none, *(own.first for own in found)]),
+        np.concatenate([none, *(o.last for o in found)]),
+    )
+    low, high = np.zeros((2, len(tile), len(shape)), np.int64)
+    high[:] = shape
+    places = zip(one.of.announcer.keyed, np.unravel_index(begin, extents), np.unravel_index(last, extents), strict=True)
+    for axis, at, to in places:
+        low[:, axis], high[:, axis] = at, to + 1
+    return Footprint(one.of.array, False, tile, low, high)
+
+
+def _by_tiles(ranges: Sequence[_Ranges], blocks: Ints, nodes: Sequence[str], extents: Sequence[int]) -> list[_Ranges]:
+    """The ranges of each tile, by its block and its node."""
+    size, rows = prod(extents), prod(extents[:-1])
+    begins = np.arange(rows) * extents[-1]
+    whole, has_whole = _Ranges(begins, begins + extents[-1] - 1), set()
+    for node in {*nodes}:
+        own = [ranges[block] for block, place in zip(blocks.tolist(), nodes, strict=True) if place == node]
+        needs = np.zeros(size + 1, np.int32)
+        for one in own:
+            needs[one.first] += 1
+            needs[one.last + 1] -= 1
+        is_needed = np.cumsum(needs[:-1]) > 0
+        elements, count = np.count_nonzero(is_needed), np.count_nonzero(np.diff(is_needed, prepend=False) & is_needed)
+        if MOST_OF * size < elements < SHORT * count:
+            has_whole.add(node)
+    return [whole if node in has_whole else ranges[block] for block, node in zip(blocks.tolist(), nodes, strict=True)]
+
+
+def _ranges(lists: _Lists, edges: Ints, extents: Sequence[int]) -> list[_Ranges]:
+    """What each block touches."""
     from orion.kernel.inspector.announced import rows_in_turn
 
-    keyed = one.of.announcer.keyed
-    extents = [shape[axis] for axis in keyed]
-    edges, size = _edges(one, lists, schedule), prod(extents)
+    size, found = prod(extents), []
     seen, need = np.zeros(size, np.uint8), np.zeros(1, np.int64)
     rows = np.empty(int(min(size, np.diff(edges).max(initial=0))), np.int64)
-    starts: list[Ints] = []
-    ends: list[Ints] = []
     for block in range(len(edges) - 1):
         count = rows_in_turn(lists.places, edges[block : block + 1], edges[block + 1 : block + 2], seen, rows, need)
         own = np.sort(rows[:count])
         begins = np.append(True, (np.diff(own) != 1) | (own[1:] % max(1, extents[-1]) == 0))[:count]
         first = np.flatnonzero(begins)
-        starts.append(own[first])
-        ends.append(own[np.append(first[1:], count) - 1] if count else own)
-        if sum(map(len, starts)) > MOST_BOXES:
-            return None
-    blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[one.of.announcer.dim].tolist()
-    if sum(len(starts[block]) for block in blocks) > MOST_BOXES:
-        return None
-    none = np.zeros(0, np.int64)
-    tile = np.repeat(np.arange(schedule.tiles), [len(starts[block]) for block in blocks])
-    begin, last = (np.concatenate([none, *(found[block] for block in blocks)]) for found in (starts, ends))
-    low, high = np.zeros((2, len(tile), len(shape)), np.int64)
-    high[:] = shape
-    for axis, at, to in zip(keyed, np.unravel_index(begin, extents), np.unravel_index(last, extents), strict=True):
-        low[:, axis], high[:, axis] = at, to + 1
-    return Footprint(one.of.array, False, tile, low, high)
+        found.append(_Ranges(own[first], own[np.append(first[1:], count) - 1] if count else own))
+    return found
 
 
 # ---------------------------------------------------------------- arrays with buffers

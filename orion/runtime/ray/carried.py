@@ -148,7 +148,7 @@ class Carried:
 
 def carried_whole(number: int, one: RelaxedArray, array: NDArray[Any]) -> Carried:
     """An array that all nodes have whole, and alike, when the loop begins."""
-    width = array.shape[-1] if array.ndim > 1 else min(SHORT_RUN, max(1, array.size))
+    width = max(1, array.shape[-1] if array.ndim > 1 else min(SHORT_RUN, array.size))
     base = array.reshape(-1).copy()
     told = told_whole(-(-array.size // width))
     return _carried(number, one, array, width, base, told, {}, least_of(base))

@@ -106,7 +106,7 @@ class Team:
         program = self._program(prepared)
         placed = self._store.place(prepared, arguments)
         if len(set(self.group.nodes[: prepared.workers])) > 1:
-            self._mirrors.read(prepared, self._announcers.reads(prepared, arguments))
+            self._mirrors.read(prepared, self._announcers.reads(prepared, self.group.nodes, arguments))
         with self._copying(recording, placed.bytes_in()):
             placed.copy_in(self._mirrors.up_to_date.differs)
             program.memory.reset()
