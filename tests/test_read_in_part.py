@@ -7,6 +7,7 @@ import pytest
 
 import orion
 from orion.plan import served
+from orion.runtime.ray import announced
 from orion.runtime.ray.announced import Announcers
 from tests.oracles.interpreted import Order, kernel_code
 from tests.oracles.nodes import Earlier, run_on_nodes
@@ -17,6 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 @pytest.fixture(autouse=True)
 def small_ones_too(monkeypatch):
     monkeypatch.setattr(served, "SERVED_BYTES", 8)
+    monkeypatch.setattr(announced, "PLACE_BYTES", 0)
+    monkeypatch.setattr(announced, "BOX_BYTES", 0)
 
 
 @orion.parallel_for
@@ -192,13 +195,22 @@ def test_boxes_are_ranges():
 
 
 def test_too_many_ranges_are_the_whole_array(monkeypatch):
-    from orion.runtime.ray import announced
-
     monkeypatch.setattr(announced, "MOST_BOXES", 3)
     arguments, expected = given(through_two, 1), given(through_two, 1)
     through_two.serial(*expected)
     assert not on_nodes(through_two, arguments, "ab", "a")
     np.testing.assert_array_equal(arguments[-1], expected[-1])
+
+
+def test_what_takes_as_many_bytes_to_be_told_of_is_sent_whole(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(served, "SERVED_BYTES", 8)
+    rng = np.random.default_rng(4)
+    indptr, out = np.arange(N + 1) * 50, np.zeros(N)
+    indices, values = rng.integers(0, M, 50 * N), rng.random(50 * N)
+    for x, some in ((np.ones(M), indices), (np.ones(M), indices // 40 * 40)):
+        reads = on_nodes(product, (indptr, some, values, x, out), "ab", "a")
+        assert {one.array for one in reads.get(0, ())} == {"values", "indices"}  # long ranges; not single elements of x
 
 
 def test_a_subscript_that_leaves_its_array_lists_nothing():

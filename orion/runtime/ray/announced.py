@@ -30,6 +30,7 @@ from orion.plan.plan import FunctionPlan, Served
 from orion.runtime.backend import cores
 from orion.runtime.listing import TooManyError, listed
 from orion.runtime.prepared import Announcing, PreparedProgram
+from orion.runtime.ray.cells import SMALL
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.shown import Properties, memory_of
 from orion.schedule.footprints import Footprint
@@ -40,9 +41,8 @@ Rows = NDArray[np.signedinteger[Any]]
 MOST_BOXES = 1 << 20
 """Where tiles read more ranges of an array than that, nodes have it whole."""
 
-SHORT, MOST_OF = 16, 0.4
-"""A node that needs more than this part of an array, in ranges shorter than that on average, has all of it: beside an
-element that is sent by itself goes its place, and ranges may be joined by others between them."""
+PLACE_BYTES, BOX_BYTES = 8, 32
+"""What goes beside an element that is sent by itself, and what workers are told of each range that tiles read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +186,7 @@ def _reads(
     for one, own in zip(announcing, lists, strict=True):
         if own is None or isinstance(one.of, Served):
             continue
-        footprint = _footprint(one, own, schedules[one.loop], nodes, arguments[one.of.array].shape)
+        footprint = _footprint(one, own, schedules[one.loop], nodes, arguments[one.of.array])
         if footprint is not None:
             found[one.loop] = (*found.get(one.loop, ()), footprint)
     return found
@@ -201,46 +201,55 @@ class _Ranges:
 
 
 def _footprint(
-    one: Announcing, lists: _Lists, schedule: Schedule, nodes: Sequence[str], shape: tuple[int, ...]
+    one: Announcing, lists: _Lists, schedule: Schedule, nodes: Sequence[str], array: Any
 ) -> Footprint | None:
-    """The footprint of all tiles: ranges along the last axis that tells elements apart. A node that needs most of the
-    array in short ranges has it whole, as places are sent beside single elements. None for too many ranges."""
-    extents = [shape[axis] for axis in one.of.announcer.keyed]
+    """The footprint of all tiles: ranges along the last axis that tells elements apart. None where there are too many
+    of them, or to tell workers of them takes more than a call saves."""
+    keyed, shape = one.of.announcer.keyed, array.shape
+    extents = [shape[axis] for axis in keyed]
     ranges = _ranges(lists, _edges(one, lists, schedule), extents)
     blocks = np.unravel_index(np.arange(schedule.tiles), schedule.grid)[one.of.announcer.dim]
-    found = _by_tiles(ranges, blocks, [nodes[owner] for owner in schedule.owner.tolist()], extents)
-    if sum(len(own.first) for own in found) > MOST_BOXES:
+    row_bytes = array.dtype.itemsize * prod(shape) // max(1, prod(extents))
+    found, saved = _by_tiles(ranges, blocks, [nodes[owner] for owner in schedule.owner.tolist()], extents, row_bytes)
+    boxes = sum(len(own.first) for own in found)
+    if boxes > MOST_BOXES or BOX_BYTES * boxes > saved:
         return None
     none = np.zeros(0, np.int64)
     tile = np.repeat(np.arange(schedule.tiles), [len(own.first) for own in found])
-    begin, last = (
-        np.concatenate([none, *(own.first for own in found)]),
-        np.concatenate([none, *(o.last for o in found)]),
-    )
+    begin = np.concatenate([none, *(own.first for own in found)])
+    last = np.concatenate([none, *(own.last for own in found)])
     low, high = np.zeros((2, len(tile), len(shape)), np.int64)
     high[:] = shape
-    places = zip(one.of.announcer.keyed, np.unravel_index(begin, extents), np.unravel_index(last, extents), strict=True)
-    for axis, at, to in places:
+    for axis, at, to in zip(keyed, np.unravel_index(begin, extents), np.unravel_index(last, extents), strict=True):
         low[:, axis], high[:, axis] = at, to + 1
     return Footprint(one.of.array, False, tile, low, high)
 
 
-def _by_tiles(ranges: Sequence[_Ranges], blocks: Ints, nodes: Sequence[str], extents: Sequence[int]) -> list[_Ranges]:
-    """The ranges of each tile, by its block and its node."""
-    size, rows = prod(extents), prod(extents[:-1])
-    begins = np.arange(rows) * extents[-1]
-    whole, has_whole = _Ranges(begins, begins + extents[-1] - 1), set()
+def _by_tiles(
+    ranges: Sequence[_Ranges], blocks: Ints, nodes: Sequence[str], extents: Sequence[int], row_bytes: int
+) -> tuple[list[_Ranges], int]:
+    """The ranges of each tile, by its block and its node, which has all where that is no more to send; and how many
+    bytes fewer all nodes need than if each had all."""
+    size, begins = prod(extents), np.arange(prod(extents[:-1])) * extents[-1]
+    whole, has_whole, saved = _Ranges(begins, begins + extents[-1] - 1), set(), 0
     for node in {*nodes}:
-        own = [ranges[block] for block, place in zip(blocks.tolist(), nodes, strict=True) if place == node]
         needs = np.zeros(size + 1, np.int32)
-        for one in own:
+        for one in (ranges[block] for block, place in zip(blocks.tolist(), nodes, strict=True) if place == node):
             needs[one.first] += 1
             needs[one.last + 1] -= 1
         is_needed = np.cumsum(needs[:-1]) > 0
-        elements, count = np.count_nonzero(is_needed), np.count_nonzero(np.diff(is_needed, prepend=False) & is_needed)
-        if MOST_OF * size < elements < SHORT * count:
+        elements = int(np.count_nonzero(is_needed))
+        count = np.count_nonzero(np.diff(is_needed, prepend=False) & is_needed)
+        places = PLACE_BYTES * elements if elements < SMALL * count else 0
+        sent = elements * row_bytes + places
+        if sent >= size * row_bytes:
             has_whole.add(node)
-    return [whole if node in has_whole else ranges[block] for block, node in zip(blocks.tolist(), nodes, strict=True)]
+        else:
+            saved += size * row_bytes - sent
+    by_tiles = [
+        whole if node in has_whole else ranges[block] for block, node in zip(blocks.tolist(), nodes, strict=True)
+    ]
+    return by_tiles, saved
 
 
 def _ranges(lists: _Lists, edges: Ints, extents: Sequence[int]) -> list[_Ranges]:
