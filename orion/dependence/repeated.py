@@ -8,8 +8,7 @@ Without the dependences over the array of a buffer nothing would keep the rounds
 rounds, and see none of the others' before its first one ends. That is not what is meant by updates that may be late.
 So a loop whose variable a `for` in it, with updates of a buffer, does not mention where it says which (in bounds,
 subscripts and conditions) keeps its order, as one with a step that falls from epoch to epoch does; unless that one goes
-over the elements of the array with something that the loop around it has computed. (`orion.frontend.buffers` has
-the same rule for the text of a function.)
+over the elements of the array with something that the loop around it has computed.
 """
 
 from __future__ import annotations

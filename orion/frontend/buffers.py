@@ -172,10 +172,6 @@ def _is_part_of(target: ast.expr, name: str) -> bool:
     return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
-
-
 class _Writer(ast.NodeTransformer):
     """`whole` and `first` are names for `apply`, empty where it is the sum. `loops` are the `for`s with updates; a
     node is in `depth` of them, and in none a worker has no updates of its own."""
