@@ -131,6 +131,8 @@ def make_loop(
         is_dynamic=False,
         deal=Even(follows_times=False),
         relaxed=NOT_RELAXED,
+        served=(),
+        read_in_part=(),
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)

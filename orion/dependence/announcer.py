@@ -21,7 +21,7 @@ from orion.dependence.early_exits import ends_early
 from orion.dependence.inspection import Inspectable
 from orion.dependence.inspector import inspector_of
 from orion.dependence.repeated import repeated_dims
-from orion.ir.nodes import Subscript, every
+from orion.ir.nodes import Elements, For, Subscript, every
 from orion.ir.program import LoopNest, OfSource
 from orion.ir.renaming import renamed
 from orion.ir.types import ArrayType, Types
@@ -48,6 +48,8 @@ def announcers(nest: LoopNest, types: Types, analysis: LoopDependences) -> tuple
     if nest.elements is not None or not isinstance(nest.form, OfSource) or nest.copied_in:
         return ()
     if analysis.reasons or analysis.scalars.carried or ends_early(nest.body):
+        return ()
+    if any(isinstance(one.space, Elements) for one in every(For, *nest.body)):
         return ()
     return tuple(_announcers(nest, types, analysis))
 
