@@ -121,7 +121,7 @@ class Carrier:
         self._done = (part.round + 1) << ROUND_BITS
         self._told[:] = part.round << ROUND_BITS  # not even that they have begun
         self._step = max(1, relaxed.max_delay // 2)
-        self._began = time.monotonic()
+        self._began = time.monotonic()  # until `go`: the home node may be through the barrier before this one is
 
     def _get_ready(self) -> None:
         """Compile what is needed while the loop runs, or take it from the disk."""
