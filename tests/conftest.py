@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import gc
+import os
 import signal
 import sys
 from contextlib import nullcontext
@@ -13,6 +14,9 @@ from tests import covering, ended_processes, one_ray, uncompiled
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+os.environ.setdefault("RAY_worker_niceness", "0")
+"""Ray gives its workers the priority 15: next to tests that compute all the time they would get a twentieth of a core,
+and tests whose workers wait for each other a thousand times would take minutes."""
 
 SPILLED = {
     "test_array_archive", "test_array_csv", "test_array_csv_random", "test_array_dense", "test_array_layout",

@@ -158,6 +158,13 @@ def cases() -> dict[str, tuple[Any, dict[str, Any]]]:
     }  # fmt: skip
 
 
+def long_mix(rounds: int) -> dict[str, Any]:
+    """Arguments of `mix` whose rounds take a millisecond or two, so that a long call does not consist of workers that
+    wait for each other: next to other work on the machine each such wait may take a hundred times as long."""
+    R = sparse_integers((1000, 800), 500_000)
+    return {"R": R, "W": integers(1000), "H": array(integers(800)), "rounds": rounds, "c": 5}
+
+
 def outcome(name: str) -> tuple[Any, dict[str, np.ndarray]]:
     """Run a case in the current session: what it returned, and its dense arrays afterwards."""
     function, arguments = cases()[name]

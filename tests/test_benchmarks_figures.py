@@ -294,7 +294,7 @@ def test_transports_are_drawn_from_written_results(tmp_path):
 def test_waiting_for_flags_is_counted_apart(name):
     pair = BY_NAME[name].make()
     try:
-        found = measured(pair, 1 << 16, 0.001)
+        found = measured(pair, 1 << 16, 0.02)
     finally:
         pair.close()
     assert found["waiting"] > 0

@@ -29,6 +29,7 @@ from tests.runtime_programs import (
     divides,
     gather,
     integers,
+    long_mix,
     mix,
     outcome,
     sparse_integers,
@@ -299,11 +300,11 @@ def test_ctrl_c_reaches_all_nodes(nodes):
 def test_a_run_whose_worker_on_another_node_dies_is_done_again(nodes):
     """A worker that dies before the run has begun is replaced without a word: then it is tried once more, later."""
     mix(**cases()["rotated"][1])
-    expected = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 600}
+    expected = long_mix(250)
     with orion.session("serial"):
         mix(**expected)
-    for delay in (0.1, 0.3, 1.0, 3.0):
-        mine = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 600}
+    for delay in (0.1, 0.2, 0.5, 2.0):
+        mine = long_mix(250)
         victim = nodes._backend._team.group.processes[-1]
         timer = threading.Timer(delay, os.kill, [victim, signal.SIGKILL])
         timer.start()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import orion
-from orion.arrays.dense import array
 from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.memory import allocate_run_memory, place_of
 from orion.runtime.ray import standstill
@@ -19,13 +18,13 @@ from orion.runtime.ray.looks import Here
 from orion.runtime.ray.processes import have_ended, state_of
 from orion.runtime.ray.standstill import Standstill
 from tests.ray_nodes import started_cluster
-from tests.runtime_programs import cases, integers, mix
+from tests.runtime_programs import long_mix, mix
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
-def given(rounds):
-    return cases()["rotated"][1] | {"H": array(integers(40)), "rounds": rounds}
+LONG = 2_000
+"""Rounds that take workers a second or two."""
 
 
 def send_in_the_middle(process, *sent):
@@ -50,7 +49,7 @@ def send_in_the_middle(process, *sent):
 @pytest.fixture(scope="module")
 def two_actors():
     with orion.session("ray", 2, force_parallel=True, standstill=3.5) as session:
-        mix(**given(1))
+        mix(**long_mix(1))
         yield session
 
 
@@ -65,7 +64,7 @@ def two_nodes(two_actors):
     try:
         cluster.add_node(**node)
         with orion.session("ray", 2, address=cluster.address, force_parallel=True, standstill=3.5) as session:
-            mix(**given(1))
+            mix(**long_mix(1))
             yield session
     finally:
         ray.shutdown()
@@ -74,7 +73,7 @@ def two_nodes(two_actors):
 
 @pytest.fixture(scope="module")
 def expected():
-    arrays = given(60_000)
+    arrays = long_mix(LONG)
     with orion.session("serial"):
         mix(**arrays)
     return arrays
@@ -84,7 +83,7 @@ PLACE = r"it is in tile \d+ of the loop over i, j in line \d+ of `mix`, round \d
 
 
 def test_a_stopped_worker_is_replaced(two_actors, expected):
-    mine, victim = given(60_000), two_actors._backend._team.group.processes[1]
+    mine, victim = long_mix(LONG), two_actors._backend._team.group.processes[1]
     send_in_the_middle(victim, (victim, signal.SIGSTOP))
     told = rf"worker 1 died .*its process {victim} was stopped by a signal, and not told to go on; {PLACE}"
     with pytest.warns(orion.WorkerReplacedWarning, match=told):
@@ -95,8 +94,8 @@ def test_a_stopped_worker_is_replaced(two_actors, expected):
 
 
 def test_one_that_is_stopped_while_the_other_dies(two_actors, expected):
-    mix(**given(1))
-    mine, (dead, stopped) = given(60_000), two_actors._backend._team.group.processes
+    mix(**long_mix(1))
+    mine, (dead, stopped) = long_mix(LONG), two_actors._backend._team.group.processes
     send_in_the_middle(stopped, (stopped, signal.SIGSTOP), (dead, signal.SIGKILL))
     start = time.monotonic()
     with pytest.warns(orion.WorkerReplacedWarning, match="worker 0 died"):
@@ -106,8 +105,8 @@ def test_one_that_is_stopped_while_the_other_dies(two_actors, expected):
 
 
 def test_one_that_goes_on_soon_enough_is_left_alone(two_actors, expected):
-    mix(**given(1))
-    mine, victim = given(60_000), two_actors._backend._team.group.processes[1]
+    mix(**long_mix(1))
+    mine, victim = long_mix(LONG), two_actors._backend._team.group.processes[1]
     for seconds, number in ((0.3, signal.SIGSTOP), (2.5, signal.SIGCONT)):
         threading.Timer(seconds, os.kill, [victim, number]).start()
     with warnings.catch_warnings():
@@ -118,9 +117,9 @@ def test_one_that_goes_on_soon_enough_is_left_alone(two_actors, expected):
 
 
 def test_one_that_does_nothing_is_warned_of_with_its_place(two_actors, expected, monkeypatch):
-    mix(**given(1))
+    mix(**long_mix(1))
     monkeypatch.setattr(standstill, "STILL", 0.4)
-    mine, victim = given(60_000), two_actors._backend._team.group.processes[1]
+    mine, victim = long_mix(LONG), two_actors._backend._team.group.processes[1]
     for seconds, number in ((0.3, signal.SIGSTOP), (3.0, signal.SIGCONT)):
         threading.Timer(seconds, os.kill, [victim, number]).start()
     told = rf"worker 1 \(process {victim}\) has done nothing for \d+ s: it was stopped by a signal; {PLACE}"
@@ -132,7 +131,7 @@ def test_one_that_does_nothing_is_warned_of_with_its_place(two_actors, expected,
 
 
 def test_where_a_worker_is():
-    arguments = given(3)
+    arguments = long_mix(3)
     prepared = mix._preparations.plain.prepare(arguments, 2, True).program
     memory, (loop,) = allocate_run_memory(prepared), prepared.loops
     assert place_of(prepared, memory, 0) == "no tile of `mix` is done"
@@ -159,7 +158,7 @@ def test_a_process_that_computes_is_never_told_of(monkeypatch):
 def test_a_worker_of_another_node_that_is_stopped_in_a_call(two_nodes, monkeypatch):
     """It is told of while it may still go on, and replaced when it does not; its node ends the process."""
     monkeypatch.setattr(standstill, "STILL", 0.4)
-    mine, want, victim = given(2_000), given(2_000), two_nodes._backend._team.group.processes[1]
+    mine, want, victim = long_mix(500), long_mix(500), two_nodes._backend._team.group.processes[1]
     with orion.session("serial"):
         mix(**want)
     send_in_the_middle(victim, (victim, signal.SIGSTOP))
@@ -178,7 +177,7 @@ def test_a_worker_of_another_node_that_is_stopped_in_a_call(two_nodes, monkeypat
 
 
 def test_a_worker_of_another_node_that_is_stopped_between_two_calls_is_replaced_without_a_word(two_nodes):
-    victim, mine, want = two_nodes._backend._team.group.processes[1], given(3), given(3)
+    victim, mine, want = two_nodes._backend._team.group.processes[1], long_mix(3), long_mix(3)
     with orion.session("serial"):
         mix(**want)
     os.kill(victim, signal.SIGSTOP)

@@ -42,7 +42,7 @@ def at_meetings(
     replicas of one worker, and `momentum` those of the outer step.
 
     >>> at_meetings([3, 3, 2], [True] * 3, [0, 0, 1], 100, 0)
-    AtMeetings(bytes=900, busiest=900, meetings=3)
+    AtMeetings(bytes=900, busiest=700, meetings=3)
     """
     nodes = range(max(place) + 1)
     met = [max((pulls[w] for w, at in enumerate(place) if at == node), default=0) for node in nodes]
