@@ -97,6 +97,11 @@ class Elastic:
         return self.waits_for_all and not self.overlaps
 
     @property
+    def pulls_one_by_one(self) -> bool:
+        """Whether each worker pulls its own copy and the array together: of several nodes the home node does it."""
+        return not self.waits_for_all
+
+    @property
     def waits(self) -> bool:
         """Whether workers wait for each other."""
         return self.mode in (Mode.SYNC, Mode.ROUND_ROBIN)
@@ -147,6 +152,10 @@ class LocalSgd:
     @property
     def meets_across_nodes(self) -> bool:
         return True
+
+    @property
+    def pulls_one_by_one(self) -> bool:
+        return False
 
     @property
     def waits(self) -> bool:

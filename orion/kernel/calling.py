@@ -88,6 +88,9 @@ NOTES_SIZE = HISTOGRAM + BINS
 ROUND_BITS = 40
 """A clock has the iterations of a round in so many bits."""
 
+ASKED = 1
+"""The place beside the clock of a worker where it says to which pull it has come, if the home node is to pull."""
+
 PAST_ALL = 1 << 62
 """The clock of a worker for whom nobody waits."""
 

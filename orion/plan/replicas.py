@@ -33,13 +33,11 @@ def check_replicas(plan: FunctionPlan) -> None:
 def why_one_node(nest: LoopNest) -> str:
     """Why the workers of one node alone pull the copies of a loop together, and what to write so that those of all do;
     "" where they do, or there are no copies."""
-    policies = [one.policy for one in nest.replicas if not one.policy.meets_across_nodes]
-    if not policies:
+    if not any(one.policy.overlaps for one in nest.replicas):
         return ""
-    how = "with overlap=True" if policies[0].overlaps else f"by mode={policies[0].name!r}"
     arrays = " and ".join(f"`{one.array}`" for one in nest.replicas)
-    instead = "orion.elastic(mode='sync') without overlap, and orion.local_sgd(), use all nodes"
-    return f"copies of {arrays} are pulled together {how} in memory that workers share ({instead})"
+    how = "with overlap=True in memory that workers share"
+    return f"copies of {arrays} are pulled together {how} (without overlap, and with the other modes, all nodes run it)"
 
 
 def _check_uses(loop: LoopPlan, one: Replica) -> None:

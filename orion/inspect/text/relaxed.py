@@ -71,6 +71,8 @@ def _where(loop: LoopPlan) -> str:
     why = why_one_node(loop.nest)
     if why:
         return f"on several nodes those of one run the loop: {in_users_words(why, loop.nest.function)}"
+    if loop.nest.replicas[0].policy.pulls_one_by_one:
+        return "on several nodes the home node pulls for the workers of others, which send it their copies and wait"
     return "on several nodes each then sends the others the copies of its workers, in one message to each"
 
 

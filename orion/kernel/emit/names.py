@@ -36,7 +36,7 @@ BUFFERS = (
 )  # fmt: skip
 REPLICAS = (
     "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "meeting_is_over",
-    "pull", "pull_all", "pull_freely", "with_momentum",
+    "pull", "pull_all", "pull_freely", "pulled_at_home", "with_momentum",
 )  # fmt: skip
 OVERLAPPED = (
     "alpha_overlapped", "await_posts", "await_settled", "has_posted", "pull_posted", "settle_array", "settle_own",

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from orion.arrays.policies import MOVING, Elastic, LocalSgd, Mode
 from orion.ir.replicas import Replica
-from orion.kernel.calling import COUNT, LAST, LEFT, Argument
+from orion.kernel.calling import COUNT, FIRST_HERE, LAST, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import Writer
@@ -121,7 +121,10 @@ class Pulls:
         clocks = f"{self._of('clocks')}, {self._of('notes')}"
         if self._policy.waits_for_all:
             self._or_leave(writer, f"meet({clocks}, control)")
-        elif self._is_in_turn:
+        else:
+            with writer.block(f"if {self._of('notes')}[{FIRST_HERE}] > 0:"):  # it is on another node than the home node
+                writer.add(f"return pulled_at_home({clocks}, control)")
+        if self._is_in_turn:
             self._or_leave(writer, f"await_turn({clocks}, control)")
         for number, one in enumerate(self._replicas):
             self._or_leave(writer, self._call(number, one, clocks))

@@ -20,6 +20,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from orion.kernel.calling import (
+    ASKED,
     CLOCK_STRIDE,
     COUNT,
     END_HERE,
@@ -32,7 +33,7 @@ from orion.kernel.calling import (
     WORKER,
 )
 from orion.kernel.support.buffers import is_there, lock, tell_not_a_number, unlock
-from orion.kernel.support.intrinsics import load_acquire, store_release
+from orion.kernel.support.intrinsics import load_acquire, store_release, walk_function
 
 BLOCK = 512
 """How many elements are pulled under one lock, or worker after worker."""
@@ -103,6 +104,33 @@ def with_momentum(own: Any, before: Any, velocity: Any, momentum: float) -> None
         speed[e] = momentum * speed[e] + (mine[e] - kept[e])
         mine[e] = kept[e] + speed[e]
         kept[e] = mine[e]
+
+
+# ------------------------------------------------------------ for workers of other nodes
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def pulled_at_home(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - compiled
+    """Tell that this worker has come to a pull, and wait until the home node has pulled its copy
+    (`orion.runtime.ray.centre`); False where the loop is to be left."""
+    own = notes[WORKER]
+    notes[COUNT] += 1
+    notes[FLUSHES] += 1
+    come = (notes[ROUND] << ROUND_BITS) + notes[COUNT]
+    store_release(clocks, own * CLOCK_STRIDE + ASKED, come)
+    return bool(is_there(clocks, own, come, control))
+
+
+@walk_function
+def pull_for(copy: Any, centre: Any, alpha: float, number: int, locks: Any, control: Any) -> bool:  # pragma: no cover
+    """`pull`, called from Python."""
+    return bool(pull(copy, centre, alpha, number, locks, control))
+
+
+@walk_function
+def pull_freely_for(copy: Any, centre: Any, alpha: float, number: int, control: Any) -> bool:  # pragma: no cover
+    """`pull_freely`, called from Python."""
+    return bool(pull_freely(copy, centre, alpha, number, control))
 
 
 # ------------------------------------------------------------ in turn

@@ -71,7 +71,8 @@ NONE_FETCHED = FetchedRows(0, 0, 0, 0.0, 0.0)
 @dataclass(frozen=True, slots=True)
 class BroughtCopies:
     """What a node has sent to the others of copies of arrays that workers pull together (`orion.replicate`), in a call
-    on several nodes: `messages`, of `bytes` in all; at how many `meetings` it was."""
+    on several nodes: `messages`, of `bytes` in all; at how many `meetings` it was, or, where workers pull one by one,
+    for how many pulls of its workers."""
 
     meetings: int
     messages: int
@@ -80,6 +81,9 @@ class BroughtCopies:
     def with_more(self, meetings: int = 0, messages: int = 0, bytes: int = 0) -> BroughtCopies:
         """These and some more."""
         return BroughtCopies(self.meetings + meetings, self.messages + messages, self.bytes + bytes)
+
+    def __add__(self, other: BroughtCopies) -> BroughtCopies:
+        return self.with_more(other.meetings, other.messages, other.bytes)
 
 
 NONE_BROUGHT = BroughtCopies(0, 0, 0)

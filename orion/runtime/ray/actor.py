@@ -29,8 +29,10 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.ray.announced import Announcements
+from orion.runtime.ray.beside import Beside
 from orion.runtime.ray.carried import told_announced
 from orion.runtime.ray.carrier import NOTHING_KNOWN, Carrier, Line, OfProgram
+from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.cluster import answer_of, own_address
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.greeting import Address, connected
@@ -101,7 +103,7 @@ class WorkerActor:
         self._connections: Receiver | None = None
         self._links: dict[int, Link | None] = {}
         self._late_links: dict[int, Link | None] = {}
-        self._between: tuple[Carrier | Meetings, ...] = ()
+        self._between: tuple[Beside, ...] = ()
         self._pipes = (-1, -1)
         self._recorder: Recorder | None = None
 
@@ -239,7 +241,7 @@ class WorkerActor:
             held = {} if self._number else worker.held
             busy = tuple([one.nanoseconds for one in worker.busy])
             notes = program.memory.own_notes(self._number)
-            carried, brought = worker.carrier.sent, worker.meetings.sent
+            carried, brought = worker.carrier.sent, worker.meetings.sent + worker.centre.sent
             sent = worker.sent_bytes + carried.bytes + worker.carrier.fed_bytes + brought.bytes
             fetched = replace(worker.carrier.fetched, waited=worker.waited / 1e9)
             return Outcome(returned, None, False, sent, busy, held, None, notes, carried, fetched, brought)
@@ -277,8 +279,8 @@ class WorkerActor:
         assert program.exchange is not None
         assert program.holdings is not None
         arrays = self._dense(program, order)
-        carrier, meetings = self._between = self._make_between(program, order, arrays, others)
-        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, carrier, meetings))
+        carrier, meetings, centre = self._between = self._make_between(program, order, arrays, others)
+        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, carrier, meetings, centre))
         self._wake_receiver()
         receivers = {node: self._receiver(nodes, node) for node in others}
         self._connect_to(receivers.values(), self._links)
@@ -288,7 +290,7 @@ class WorkerActor:
         post = Posts(order.run, self._number, ways, self._recorder)
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
-            program.exchange, program.holdings, others, arrays, carrier, meetings,
+            program.exchange, program.holdings, others, arrays, carrier, meetings, centre,
             nodes.index(here) == self._number, program.announced,
         )  # fmt: skip
         return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post))
@@ -305,7 +307,7 @@ class WorkerActor:
 
     def _make_between(
         self, program: ActorProgram, order: RunOrder, arrays: dict[str, NDArray[Any]], others: tuple[str, ...]
-    ) -> tuple[Carrier, Meetings]:
+    ) -> tuple[Carrier, Meetings, Centre]:
         """What brings late updates and copies to other nodes, to the first workers there, by connections of its own; on
         the first worker of a node, where there are such."""
         nodes = self._nodes[: program.prepared.workers]
@@ -326,7 +328,8 @@ class WorkerActor:
         among = Nodes(exchange.nodes, exchange.place, exchange.place[self._number], lines)
         sender, home = workers + self._number, exchange.nodes[0]
         carrier = Carrier(order.run, sender, here, memory, arrays, lines, fail, home, program.of_carrier)
-        return carrier, Meetings(order.run, sender + workers, among, memory, arrays, fail)
+        meetings = Meetings(order.run, sender + workers, among, memory, arrays, fail)
+        return carrier, meetings, Centre(order.run, sender + 2 * workers, among, memory, arrays, fail)
 
     def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""

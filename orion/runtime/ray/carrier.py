@@ -20,21 +20,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
+from orion.kernel.calling import CLOCK_STRIDE, ROUND_BITS
 from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT
+from orion.runtime.ray.beside import Beside
 from orion.runtime.ray.carried import Carried, Told, carried_announced, carried_posted, carried_whole, least_of
 from orion.runtime.ray.orders import Delivery, FedRows, Flag, LateRows, clock_of
 from orion.runtime.ray.received import Receive, Received, received_by
-from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
 
 IDLE_SECONDS = 0.001
@@ -67,9 +67,9 @@ class OfProgram:
 NOTHING_KNOWN = OfProgram({}, {})
 
 
-class Carrier:
+class Carrier(Beside):
     """The carrier of a node in run `run`, whose workers are `here`. It numbers its deliveries for itself, as `sender`,
-    which is the number of no worker. `fail` ends the run with an error. `home` is the home node."""
+    which is the number of no worker. `home` is the home node."""
 
     def __init__(
         self,
@@ -83,16 +83,15 @@ class Carrier:
         home: str,
         program: OfProgram,
     ) -> None:
+        super().__init__("orion-carrier", memory, fail)
         self._run, self._sender = run, sender
         self._here, self._home, self._is_home = np.array(here, np.int64), home, 0 in here
         self._program = program
-        self._memory, self._arrays, self._lines, self._fail = memory, arrays, lines, fail
+        self._arrays, self._lines = arrays, lines
         self._lock = Lock()
         self._carried: dict[int, Carried] = {}
         self._loop = -1
         self._received: Received | None = None
-        self._thread: Thread | None = None
-        self._over = Event()
         self._numbers = Counter[str]()
         self._told = np.zeros(len(self._here), np.int64)
         """The clocks that the others have been told."""
@@ -132,22 +131,8 @@ class Carrier:
             self.add(self._loop, one.number, *none)
 
     def go(self) -> None:
-        """Send, from now on: all nodes are ready."""
-        self._over.clear()
         self._began = time.monotonic()
-        self._thread = Thread(target=self._serve, name="orion-carrier", daemon=True)
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Wait until all has been sent, once the workers of this node have done the round."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def stop(self) -> None:
-        """End in the middle of a round that is left."""
-        self._over.set()
-        self.wait()
+        super().go()
 
     def add(self, loop: int, number: int, rows: Ints, told: NDArray[Any]) -> None:
         """Add what another node has sent."""
@@ -220,14 +205,7 @@ class Carrier:
     # ------------------------------------------------------------ the thread
 
     def _serve(self) -> None:
-        try:
-            self._send_until_done()
-        except AbortedError:
-            pass  # why the run is left is known
-        except BaseException as error:
-            self._fail(error)
-
-    def _send_until_done(self) -> None:
+        """Send, until all has been sent and the workers of this node have done the round."""
         from orion.kernel.support.carried import read_clocks
 
         clocks, found = self._memory.clocks[self._loop], np.zeros_like(self._told)
@@ -265,9 +243,6 @@ class Carrier:
         One that has no iterations is past all from the beginning."""
         is_done = clocks >= self._done
         return bool(np.where(is_done, self._told < self._done, clocks - self._told >= self._step).any())
-
-    def _is_left(self) -> bool:
-        return self._over.is_set() or bool((self._memory.control[:, 0] != GO).any())
 
     def _send_all(self, clocks: Ints) -> None:
         """Send all that has changed, and then the clocks that were read before that. When all workers of all nodes have

@@ -308,14 +308,17 @@ def _kept_alike(loop: Scheduled, cells: Mapping[str, Cells], nodes: int) -> Iter
 
 
 def _mirrored(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int]) -> Iterator[tuple[str, Usage]]:
-    """The usage of arrays with copies for workers, which all nodes pull together alike (`orion.runtime.ray.meetings`).
-    A node brings the copies of its own workers. Those of others come when workers meet, to the home node all; how
-    often they go on from there, and with which momentum, their own nodes alone know."""
+    """The usage of arrays with copies for workers. Where workers meet all nodes pull all copies together alike
+    (`orion.runtime.ray.meetings`); where each pulls its own the home node has the array and pulls for all
+    (`orion.runtime.ray.centre`). A node brings the copies of its own workers. Those of others come when they are
+    pulled, to the home node all; how often they go on from there, and with which momentum, their own nodes alone
+    know."""
     order, nodes = loop.schedule.order, max(place) + 1
     for one in loop.plan.nest.replicas:
         for array in (one.array, *one.outer):
-            everywhere = np.ones((nodes, *cells[array].shape), np.bool_)
-            yield array, Usage(everywhere, np.zeros(cells[array].shape, np.int16), everywhere)
+            has_it = np.ones((nodes, *cells[array].shape), np.bool_)
+            has_it[1:] = not one.policy.pulls_one_by_one
+            yield array, Usage(has_it, np.zeros(cells[array].shape, np.int16), has_it)
         for array in one.of_workers:
             own = cells[array]
             first, writer = own.none(nodes), np.full(own.shape, -1, np.int16)

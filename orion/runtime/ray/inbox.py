@@ -18,6 +18,7 @@ from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
 from orion.runtime.ray.carrier import Carrier
+from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.meetings import Meetings
 from orion.runtime.ray.orders import (
     BARRIER,
@@ -44,6 +45,7 @@ class Landing:
     meet: Walk
     carrier: Carrier
     meetings: Meetings
+    centre: Centre
 
     def put(self, delivery: Delivery) -> None:
         """Copy the data, then set the flags."""
@@ -61,10 +63,15 @@ class Landing:
                 case FedRows():
                     self.carrier.add_fed(found.loop, found.array, found.first, found.values)
                 case Brought():
-                    array, index = self.meetings.room(found.loop, found.replica, found.meeting, found.workers)
+                    room = self.pulling(found.loop).room
+                    array, index = room(found.loop, found.replica, found.meeting, found.workers)
                     array[index] = found.values
         for flag in delivery.flags:
             self.set(flag)
+
+    def pulling(self, loop: int) -> Meetings | Centre:
+        """What takes copies of arrays that come for a loop."""
+        return self.centre if loop == self.centre.loop else self.meetings
 
     @property
     def workers(self) -> int:
@@ -74,7 +81,8 @@ class Landing:
     def set(self, flag: Flag) -> None:
         """Set a flag or a clock, once all is there that it tells of."""
         if flag.loop <= MEETINGS:
-            self.meetings.note(meeting_of(flag.loop), flag.tile, flag.round)
+            loop = meeting_of(flag.loop)
+            self.pulling(loop).note(loop, flag.tile, flag.round)
             return
         if flag.loop <= CLOCKS:
             self.carrier.set_clock(clock_of(flag.loop), flag.tile, flag.round)

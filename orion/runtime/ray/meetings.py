@@ -30,21 +30,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from threading import Condition, Event, Thread
+from threading import Condition
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orion.ir.replicas import Replica
-from orion.kernel.calling import GO, PAST_ALL, ROUND_BITS
+from orion.kernel.calling import PAST_ALL, ROUND_BITS
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
+from orion.runtime.ray.beside import Beside
 from orion.runtime.ray.carrier import Line
 from orion.runtime.ray.orders import Brought, Delivery, Flag, Piece, meeting_of
 from orion.runtime.ray.regions import Region
-from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
 
 SHORT_SECONDS, LONG_SECONDS = 5e-5, 1e-3
@@ -88,9 +88,9 @@ class Nodes:
         return np.flatnonzero(np.array(self.place) == node)
 
 
-class Meetings:
+class Meetings(Beside):
     """Those of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
-    worker. `fail` ends the run with an error."""
+    worker."""
 
     def __init__(
         self,
@@ -101,12 +101,11 @@ class Meetings:
         arrays: Mapping[str, NDArray[Any]],
         fail: Callable[[BaseException], object],
     ) -> None:
-        self._run, self._sender, self._nodes = run, sender, nodes
-        self._memory, self._arrays, self._fail = memory, arrays, fail
+        super().__init__("orion-meetings", memory, fail)
+        self._run, self._sender, self._nodes, self._arrays = run, sender, nodes, arrays
         self._here = nodes.workers_of(nodes.own)
         self._loop, self._base, self._replicas = -1, 0, tuple[Mirrored, ...]()
-        self._thread: Thread | None = None
-        self._over, self._news = Event(), Condition()
+        self._news = Condition()
         self._numbers = Counter[str]()
         self._arriving: dict[int, list[int]] = {}
         """The workers of each node, of the message that is being read."""
@@ -137,23 +136,6 @@ class Meetings:
         workers, elements = len(self._nodes.place), prod(copies.shape[1:])
         aside = np.empty((2, workers, elements), copies.dtype)  # what nobody touches takes no room
         return Mirrored(one, copies.reshape(len(copies), elements), aside)
-
-    def go(self) -> None:
-        """Bring copies, from now on: all nodes are ready."""
-        self._over.clear()
-        self._thread = Thread(target=self._serve, name="orion-meetings", daemon=True)
-        self._thread.start()
-
-    def wait(self) -> None:
-        """Wait until a round is over on all nodes, once the workers of this one have done it."""
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def stop(self) -> None:
-        """End in the middle of a round that is left."""
-        self._over.set()
-        self.wait()
 
     # ------------------------------------------------------------ what comes from other nodes
 
@@ -193,14 +175,6 @@ class Meetings:
     # ------------------------------------------------------------ the thread
 
     def _serve(self) -> None:
-        try:
-            self._meet()
-        except AbortedError:
-            pass
-        except BaseException as error:
-            self._fail(error)
-
-    def _meet(self) -> None:
         meeting = 0
         with_us = [node for node in self._nodes.others if self._has_tiles(node)]
         while True:
@@ -280,10 +254,6 @@ class Meetings:
         with self._news:
             while not self._news.wait_for(is_so, LEFT_SECONDS):
                 self._leave_if_over()
-
-    def _leave_if_over(self) -> None:
-        if self._over.is_set() or bool((self._memory.control[:, 0] != GO).any()):
-            raise AbortedError
 
     # ------------------------------------------------------------ the end of a round
 

@@ -18,6 +18,7 @@ from orion.runtime.prepared import conflict
 from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.busy import Busy, now
 from orion.runtime.ray.carrier import Carrier
+from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.last_writers import Send, Usage
@@ -38,8 +39,8 @@ Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | Copie
 class NodeWorker(Worker):
     """Worker `number`, whose node is not the only one of the run; `others` are those that take part in it.
 
-    `arrays` are the dense arrays of the run by name. `carrier` and `meetings` are those of its node, of the first
-    worker there, which `carries`. `announced` are the rows of arrays that tiles need to be there.
+    `arrays` are the dense arrays of the run by name. `carrier`, `meetings` and `centre` are those of its node, of the
+    first worker there, which `carries`. `announced` are the rows of arrays that tiles need to be there.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class NodeWorker(Worker):
         arrays: Mapping[str, NDArray[Any]],
         carrier: Carrier,
         meetings: Meetings,
+        centre: Centre,
         carries: bool,
         announced: Announcements,
         post: Post,
@@ -71,7 +73,7 @@ class NodeWorker(Worker):
         """How long it was busy in each loop; where shares do not follow times, its tiles wait for others in that."""
         self._others = others
         self._arrays = arrays
-        self.carrier, self.meetings, self._carries = carrier, meetings, carries
+        self.carrier, self.meetings, self.centre, self._carries = carrier, meetings, centre, carries
         self._post = post
         self._needed = [[one for one in announced if one.loop == part.number] for part in parts]
         self.waited = 0
@@ -160,15 +162,15 @@ class NodeWorker(Worker):
         if between is not None:
             self._begin_late(part, between)
 
-    def _between(self, part: LoopPart) -> Carrier | Meetings | None:
+    def _between(self, part: LoopPart) -> Carrier | Meetings | Centre | None:
         """What brings updates of a loop that may be late, or copies of arrays, from node to node while it runs."""
         if self._exchange[part.number].is_at_home:
             return None
         if part.loop.plan.nest.replicas:
-            return self.meetings
+            return self.centre if part.loop.plan.nest.replicas[0].policy.pulls_one_by_one else self.meetings
         return self.carrier if part.loop.plan.relaxed.has_clocks else None
 
-    def _begin_late(self, part: LoopPart, between: Carrier | Meetings) -> None:
+    def _begin_late(self, part: LoopPart, between: Carrier | Meetings | Centre) -> None:
         """Meet when all nodes are ready for a round."""
         if self._carries:
             between.begin(part)

@@ -21,7 +21,7 @@ from orion.runtime.parts import share_of
 from orion.runtime.ray.exchange import ProgramExchange, Scheduled, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves, State
 from orion.runtime.ray.last_writers import Send, Usage
-from orion.runtime.ray.predicted_meetings import AtMeetings, at_meetings, pulls_of
+from orion.runtime.ray.predicted_meetings import AtMeetings, at_meetings, one_by_one, pulls_of
 from orion.runtime.walk import MOST_ROUNDS, ProgramWalk, UnpredictableError, all_steps
 
 
@@ -88,6 +88,8 @@ class Prediction(ProgramWalk):
         tiles = [len(own) > 0 for own in self.exchange.loops[number].order]
         pulls = [*pulls_of(loop.plan, loop.schedule), *[0] * len(place)][: len(place)]
         copy = sum(self._bytes(one.copies) // max(1, self.shapes[one.copies][0]) for one in replicas)
+        if replicas[0].policy.pulls_one_by_one:
+            return one_by_one(pulls, place, copy, in_turn=replicas[0].policy.waits)
         return at_meetings(pulls, tiles, place, copy, sum(self._bytes(name) for one in replicas for name in one.outer))
 
     def _rounds(self, step: Repeat, trips: range, rounds: Mapping[str, int]) -> None:

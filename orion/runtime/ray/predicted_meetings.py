@@ -1,4 +1,5 @@
-"""What the meetings of workers of several nodes send, in bytes (`orion.runtime.ray.meetings`)."""
+"""What pulls of copies by workers of several nodes send, in bytes, at meetings (`orion.runtime.ray.meetings`) or one by
+one (`orion.runtime.ray.centre`)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from orion.schedule.schedule import Schedule
 
 @dataclass(frozen=True, slots=True)
 class AtMeetings:
-    """What a round of a loop sends: `bytes` in all, those that the busiest node sends or is sent, and the number of
-    meetings."""
+    """What a round of a loop sends: `bytes` in all, those that the busiest node sends or is sent, and how many messages
+    are one after the other: the number of meetings."""
 
     bytes: int
     busiest: int
@@ -62,3 +63,15 @@ def at_meetings(
             sent[giver] += size
             got[node] += size
     return AtMeetings(sum(sent), max(*sent, *got), most)
+
+
+def one_by_one(pulls: Sequence[int], place: Sequence[int], copy: int, *, in_turn: bool) -> AtMeetings:
+    """What is sent where worker w of node `place[w]` pulls `pulls[w]` times and the home node does that for those of
+    others: their copies, there and back.
+
+    >>> one_by_one([3, 3, 2, 2], [0, 0, 1, 1], 100, in_turn=False)
+    AtMeetings(bytes=800, busiest=400, meetings=4)
+    """
+    others = [count for count, node in zip(pulls, place, strict=True) if node]
+    size = copy * sum(others)
+    return AtMeetings(2 * size, size, 2 * (sum(others) if in_turn else max(others, default=0)))

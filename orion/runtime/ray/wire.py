@@ -221,7 +221,7 @@ def _results(words: _Words, landing: Landing) -> Place | LatePlace:
         one, add = landing.carrier.like(loop, number), partial(landing.carrier.add_fed, loop, number, int(chosen[0]))
         return LatePlace(add, (turn, one.width), one.now.dtype)
     if kind == BROUGHT:
-        array, index = landing.meetings.room(loop, number, turn, chosen)
+        array, index = landing.pulling(loop).room(loop, number, turn, chosen)
         return Place(array, index, (count, array.shape[1]))
     first, length = words.take(2)
     part = landing.memory.copies[loop][number][turn][:, first : first + length]
