@@ -11,6 +11,7 @@ import pytest
 import orion
 from orion.runtime.ray.predicted_meetings import AtMeetings, one_by_one
 from tests.ray_nodes import session_on
+from tests.runtime_programs import integers, sparse_integers
 from tests.test_replicas import POLICIES, blocks_of, follow, logistic, loss, parallel_logistic, samples
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -224,3 +225,29 @@ def test_three_nodes():
             found = np.asarray(x.array) + x.copies[:, :900].sum(axis=0)
             np.testing.assert_allclose(found, calls * of.sum(), rtol=1e-12)
         assert len(count_up.last_run.brought) == 3
+
+
+@orion.parallel_for
+def turning(R, W, H, x):
+    for (i, j), r in R:
+        W[i] = W[i] * 3 + H[j] + r
+        H[j] = H[j] * 5 + W[i]
+        for k in range(x.shape[0]):
+            x[k] += r
+
+
+@pytest.mark.parametrize("name", ["async", "hogwild"])
+def test_blocks_of_other_arrays_go_round_meanwhile(name, nodes):
+    R, found = sparse_integers((60, 40), 1500), []
+    for _ in range(2):
+        W, H = orion.array(integers(60)), integers(40)
+        x = replica(name, np.zeros(50), 20)
+        turning(R, W, H, x)
+        found.append((np.asarray(W).tobytes(), H.tobytes()))
+        if name == "async":
+            np.testing.assert_allclose(x.array + x.copies.sum(axis=0), R.values.sum(), rtol=1e-12)
+        assert len(turning.last_run.brought) == 2
+    with orion.session("threads", 3, force_parallel=True):
+        W, H = orion.array(integers(60)), integers(40)
+        turning(R, W, H, replica(name, np.zeros(50), 20))
+    assert found == [(np.asarray(W).tobytes(), H.tobytes())] * 2

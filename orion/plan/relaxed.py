@@ -156,8 +156,10 @@ def _updates(
                 yield from _updates(inner, name, nest, runs, times, sizes)
 
 
-def why_apart(buffered: Sequence[Buffered], relaxed: Relaxed, counts_on: bool) -> str:
+def why_apart(relaxed: Relaxed, counts_on: bool) -> str:
     """Why updates cannot go from node to node; "" where they can. `counts_on`: that of the plan."""
+    if not relaxed:
+        return ""
     if relaxed.deterministic:
         return "are applied in a fixed order by workers that share memory"
     if counts_on:

@@ -272,7 +272,7 @@ def _refuse_late(loop: Scheduled) -> None:
     if not plan.nest.late:
         return
     arrays = " and ".join(f"`{one.array}`" for one in plan.nest.late)
-    why = why_apart(plan.nest.buffered, plan.relaxed, plan.counts_on)
+    why = why_apart(plan.relaxed, plan.counts_on)
     told = f"updates of {arrays} may be late, and {why}" if why else ""
     told = told or why_one_node(plan.nest)
     if told:
