@@ -16,7 +16,7 @@ from tests.test_replicas import POLICIES, blocks_of, follow, logistic, loss, par
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
-MODES = ("async", "hogwild", "round_robin")
+MODES = ("async", "hogwild", "round_robin", "overlap")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,8 @@ def count_up(of, work, x):
 
 
 def replica(name, centre, every=3, **more):
-    return orion.replicate(centre, policy=orion.elastic(mode=name, sync_every=every, **more))
+    mode = {"mode": "sync", "overlap": True} if name == "overlap" else {"mode": name}
+    return orion.replicate(centre, policy=orion.elastic(**mode, sync_every=every, **more))
 
 
 # ---------------------------------------------------------------- nothing is lost, nothing is there twice
@@ -102,17 +103,18 @@ def test_all_workers_pull_as_often_as_on_one_node(nodes):
     assert sum(found) >= 301 // 4
 
 
-# ---------------------------------------------------------------- in turn
+# ---------------------------------------------------------------- bits
 
 
 @pytest.mark.parametrize("every", [1, 4])
 @pytest.mark.parametrize("n", [1, 3, 5, 50, 211])
 @pytest.mark.parametrize("momentum", [0.0, 0.5])
-def test_in_turn_the_bits_are_those_of_threads(momentum, n, every, nodes):
+@pytest.mark.parametrize("name", ["round_robin", "overlap"])
+def test_the_bits_are_those_of_threads(name, momentum, n, every, nodes):
     targets = np.random.default_rng(n).normal(size=(n, 300))
 
     def fitted():
-        x = replica("round_robin", np.zeros(300), every, momentum=momentum)
+        x = replica(name, np.zeros(300), every, momentum=momentum)
         for _ in range(2):
             follow(targets, x, 0.1)
         return [x.array, x.copies[:3], x.velocities[:3]]
@@ -126,12 +128,13 @@ def test_in_turn_the_bits_are_those_of_threads(momentum, n, every, nodes):
 
 @pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_any_dtype_and_array(dtype, made, nodes):
+@pytest.mark.parametrize("name", ["round_robin", "overlap"])
+def test_any_dtype_and_array(name, dtype, made, nodes):
     targets = np.random.default_rng(0).normal(size=(90, 1003)).astype(dtype)
 
     def fitted():
         w = made(1003, dtype)
-        follow(targets, replica("round_robin", w, 4), 0.1)
+        follow(targets, replica(name, w, 4), 0.1)
         return np.asarray(w).tobytes()
 
     found = fitted()

@@ -331,18 +331,13 @@ def test_plans_tell_where_loops_with_copies_run(nodes):
     for name, policy in POLICIES.items():
         given = data, labels, orion.replicate(np.zeros(12), policy=policy()), 0.1
         text = " ".join(str(parallel_logistic.plan(*given)).split())
-        if name == "overlap":
-            why = "copies of `x.array` are pulled together with overlap=True in memory that workers share"
-            assert f"{why} (without overlap, and with the other modes, all nodes run it)" in told(
-                parallel_logistic, given
-            )
-            assert f"on several nodes those of one run the loop: {why}" in text
-        elif name not in ("async", "hogwild", "round_robin"):
-            assert "memory that workers share" not in told(parallel_logistic, given)
-            assert "on several nodes each then sends the others the copies of its workers" in text
-        if name in ("sync", "overlap"):
+        assert "memory that workers share" not in told(parallel_logistic, given)
+        meets = name not in ("async", "hogwild", "round_robin", "overlap")
+        assert ("on several nodes each then sends the others the copies of its workers" in text) == meets
+        assert ("on several nodes the home node pulls for the workers of others" in text) != meets
+        if name in ("sync", "async"):
             parallel_logistic(*given)
-            assert bool(parallel_logistic.last_run.brought) == (name == "sync")
+            assert len(parallel_logistic.last_run.brought) == 2
 
 
 def test_how_much_loops_over_elements_send_is_not_known(nodes):

@@ -1,5 +1,5 @@
-"""Copies of arrays on Ray: the actors of one node share the array and all copies; on several nodes those of one run the
-loop, where they go on while copies are pulled (`test_replicas_nodes.py` and `test_replicas_apart.py`: all do)."""
+"""Copies of arrays on Ray: the actors of one node share the array and all copies. On several nodes: `test_replicas_nodes.py`
+and `test_replicas_apart.py`."""
 
 import os
 import signal
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import orion
-from tests.ray_nodes import session_on
 from tests.test_replicas import POLICIES, REPEATABLE, follow, logistic, loss, parallel_logistic, samples
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
@@ -90,15 +89,3 @@ def test_a_worker_that_dies_takes_no_copy_with_it(actors):
         assert [one.category for one in seen] == [orion.WorkerReplacedWarning] * kills
         found.append(np.concatenate([w, x.copies.ravel()]))
     np.testing.assert_array_equal(*found)
-
-
-def test_those_who_go_on_while_copies_are_pulled_use_one_of_several_nodes():
-    data, labels = samples(700)
-    with session_on((1, 1)):
-        w = orion.zeros(12)
-        x = orion.replicate(w, policy=POLICIES["overlap"]())
-        before = loss(data, labels, w.to_numpy())
-        for _ in range(2):
-            parallel_logistic(data, labels, x, 0.1)
-        assert loss(data, labels, w.to_numpy()) < before / 3
-        assert parallel_logistic.last_run.brought == ()

@@ -18,11 +18,10 @@ from orion.kernel.calling import ABORT, FLAG_STRIDE
 from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray import greeting
-from orion.runtime.ray.carrier import idle_carrier
+from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.greeting import GREETING, MOST_STRANGERS, Door, connected
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import BrokenLinkError, Receiver, connect
-from orion.runtime.ray.meetings import no_meetings
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
 from orion.runtime.ray.regions import Region, Scattered
 from orion.runtime.ray.wire import Scratch, as_bytes, packed
@@ -53,9 +52,7 @@ class Node:
             (),
             (),
         )
-        self.landing = Landing(
-            arrays, self.memory, compile_kernel(KERNEL).walk, idle_carrier(self.memory), no_meetings(self.memory)
-        )
+        self.landing = Landing(arrays, self.memory, compile_kernel(KERNEL).walk, nothing_between(self.memory))
 
     def flag(self, tile):
         return int(self.memory.done[0][FLAG_STRIDE * tile])

@@ -25,7 +25,8 @@ from orion.kernel.support.buffers import left_of
 from orion.kernel.support.carried import set_clock
 from orion.kernel.support.replicas import average_with_momentum, meet, meeting_is_over, pull_all
 from orion.runtime.memory import RunMemory
-from orion.runtime.ray.carrier import Line, idle_carrier
+from orion.runtime.ray.between import nothing_between
+from orion.runtime.ray.carrier import Line
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.meetings import Meetings, Nodes
 from orion.runtime.ray.predicted_meetings import at_meetings
@@ -54,7 +55,9 @@ class Node:
         self.failed = []
         nodes = Nodes(names, place, number, lines)
         self.meetings = Meetings(1, number, nodes, self.memory, self.arrays, self.fail)
-        self.landing = Landing(self.arrays, self.memory, None, idle_carrier(self.memory), self.meetings)
+        self.landing = Landing(
+            self.arrays, self.memory, None, replace(nothing_between(self.memory), meetings=self.meetings)
+        )
 
     def fail(self, error):
         self.failed.append(error)

@@ -21,10 +21,9 @@ from orion.errors import WorkerLostError
 from orion.kernel.calling import ABORT, GO
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray import orders
-from orion.runtime.ray.carrier import idle_carrier
+from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import Channel, ChannelLine, LostError, read_message, write_message
-from orion.runtime.ray.meetings import no_meetings
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Delivery, Filling, Outcome, Piece
 from orion.runtime.ray.regions import Region, Scattered
@@ -188,9 +187,7 @@ class Memory:
         self.run = RunMemory(
             np.zeros((1, 8), np.int64), (), np.zeros(0, np.int64), (), (), (), np.zeros(0, np.int64), (), (), ()
         )
-        self.landing = Landing(
-            {"a": self.a}, self.run, lambda *values: None, idle_carrier(self.run), no_meetings(self.run)
-        )
+        self.landing = Landing({"a": self.a}, self.run, lambda *values: None, nothing_between(self.run))
 
     @property
     def is_aborted(self):

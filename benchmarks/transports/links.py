@@ -11,7 +11,7 @@ from benchmarks.transports.plain import FLAG_BYTES, Flags
 from orion.kernel.build.compile import compile_kernel
 from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
-from orion.runtime.ray.carrier import idle_carrier
+from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.links import Receiver, connect
 from orion.runtime.ray.orders import Delivery, Flag, Piece
@@ -31,7 +31,7 @@ class LinkSide:
         none = np.zeros(0, np.int64)
         memory = RunMemory(self.flags.control[None], (self.flags.done,), none, ((),), ((),), (none,), none, (none,))
         inbox = Inbox()
-        inbox.begin(1, Landing({"payload": self._got}, memory, compile_kernel(KERNEL).walk, idle_carrier(memory)))
+        inbox.begin(1, Landing({"payload": self._got}, memory, compile_kernel(KERNEL).walk, nothing_between(memory)))
         self._receiver = Receiver("127.0.0.1", inbox, lambda sender, number, size: None)
         pipe.send(self._receiver.address)
         self._link = connect(pipe.recv(), self._number, 1 - self._number)

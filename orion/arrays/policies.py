@@ -97,14 +97,19 @@ class Elastic:
         return self.waits_for_all and not self.overlaps
 
     @property
-    def pulls_one_by_one(self) -> bool:
-        """Whether each worker pulls its own copy and the array together: of several nodes the home node does it."""
-        return not self.waits_for_all
+    def pulls_at_home(self) -> bool:
+        """Whether the home node pulls for the workers of others: those that do not meet."""
+        return not self.meets_across_nodes
 
     @property
     def waits(self) -> bool:
         """Whether workers wait for each other."""
         return self.mode in (Mode.SYNC, Mode.ROUND_ROBIN)
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether one worker pulls after the other."""
+        return self.mode is Mode.ROUND_ROBIN
 
     def alpha_of(self, workers: int) -> float:
         """The alpha that so many workers pull by."""
@@ -154,12 +159,16 @@ class LocalSgd:
         return True
 
     @property
-    def pulls_one_by_one(self) -> bool:
+    def pulls_at_home(self) -> bool:
         return False
 
     @property
     def waits(self) -> bool:
         return True
+
+    @property
+    def is_in_turn(self) -> bool:
+        return False
 
     def __repr__(self) -> str:
         outer = f", outer=({self.step}, {self.momentum})" if self.step else ""

@@ -89,7 +89,10 @@ ROUND_BITS = 40
 """A clock has the iterations of a round in so many bits."""
 
 ASKED = 1
-"""The place beside the clock of a worker where it says to which pull it has come, if the home node is to pull."""
+POSTED, SETTLED, GIVEN = range(1, 4)
+"""The places beside the clock of a worker: to which pull it has come, if the home node is to pull; or, where workers go
+on while copies are pulled, how often it has posted, whether it was pulled for the last time, and for which pull it was
+given what its copy is moved by, if the home node works that out."""
 
 PAST_ALL = 1 << 62
 """The clock of a worker for whom nobody waits."""

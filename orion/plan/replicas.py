@@ -1,5 +1,5 @@
 """What is refused of loops with replicas (`orion.replicate`) once it is known how they run: pulls that are not stable
-for their workers, and uses of arrays that mean nothing. And why copies are pulled together on one node alone."""
+for their workers, and uses of arrays that mean nothing."""
 
 from __future__ import annotations
 
@@ -28,16 +28,6 @@ def check_replicas(plan: FunctionPlan) -> None:
             _check_alpha(loop, one)
         if loop.nest.replicas:
             _check_together(loop.nest)
-
-
-def why_one_node(nest: LoopNest) -> str:
-    """Why the workers of one node alone pull the copies of a loop together, and what to write so that those of all do;
-    "" where they do, or there are no copies."""
-    if not any(one.policy.overlaps for one in nest.replicas):
-        return ""
-    arrays = " and ".join(f"`{one.array}`" for one in nest.replicas)
-    how = "with overlap=True in memory that workers share"
-    return f"copies of {arrays} are pulled together {how} (without overlap, and with the other modes, all nodes run it)"
 
 
 def _check_uses(loop: LoopPlan, one: Replica) -> None:

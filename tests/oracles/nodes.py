@@ -25,11 +25,10 @@ from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, loop_parts
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.ray.announced import NO_READS, Reads
-from orion.runtime.ray.carrier import idle_carrier
+from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
 from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Landing
-from orion.runtime.ray.meetings import no_meetings
 from orion.runtime.ray.mirrors import Traffic, program_traffic
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import CopiedParts, Delivery, Flag, Piece, Results
@@ -149,9 +148,7 @@ def run_on_nodes(
         places[node] = Node({**arguments, **own}, allocate_run_memory(prepared))
         earlier.fill(node, own, arguments, traffic)
         arrays = {name: places[node].array(name) for name in dense}
-        network.landings[node] = Landing(
-            arrays, places[node].memory, set_now, idle_carrier(places[node].memory), no_meetings(places[node].memory)
-        )
+        network.landings[node] = Landing(arrays, places[node].memory, set_now, nothing_between(places[node].memory))
     for name in prepared.written & dense.keys():
         earlier.up_to_date.written(earlier.block(name, dense_memory(arguments[name])))
     errors: list[BaseException] = []
@@ -191,7 +188,7 @@ def run_on_nodes(
             own = {name: place.array(name) for name in dense}
             whole = number, prepared.workers, parts, place.memory, meet, exchange, holdings[node], others, own
             landing = network.landings[node]
-            worker = NodeWorker(*whole, landing.carrier, landing.meetings, False, (), post)
+            worker = NodeWorker(*whole, landing.between, False, (), post)
             result = skeleton(worker, *given)
             worker.finish()
             sent_bytes.append(worker.sent_bytes)

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from orion.arrays.policies import LocalSgd
 from orion.inspect.text.words import bytes_in_words
-from orion.ir.function import in_users_words
 from orion.ir.nodes import Subscript, Update, every
 from orion.ir.replicas import Replica
 from orion.plan.plan import LoopPlan
 from orion.plan.relaxed import How, RelaxedArray, why_apart
-from orion.plan.replicas import why_one_node
 
 
 def relaxed_in_words(loop: LoopPlan) -> list[str]:
@@ -67,12 +65,10 @@ def _between_nodes(loop: LoopPlan) -> str:
 
 
 def _where(loop: LoopPlan) -> str:
-    """On which of several nodes copies are pulled together."""
-    why = why_one_node(loop.nest)
-    if why:
-        return f"on several nodes those of one run the loop: {in_users_words(why, loop.nest.function)}"
-    if loop.nest.replicas[0].policy.pulls_one_by_one:
-        return "on several nodes the home node pulls for the workers of others, which send it their copies and wait"
+    """Where of several nodes copies are pulled together."""
+    if loop.nest.replicas[0].policy.pulls_at_home:
+        told = "on several nodes the home node pulls for the workers of others, which send it their copies"
+        return told if loop.nest.replicas[0].policy.overlaps else f"{told}, and wait"
     return "on several nodes each then sends the others the copies of its workers, in one message to each"
 
 

@@ -39,7 +39,8 @@ REPLICAS = (
     "pull", "pull_all", "pull_freely", "pulled_at_home", "with_momentum",
 )  # fmt: skip
 OVERLAPPED = (
-    "alpha_overlapped", "await_posts", "await_settled", "has_posted", "pull_posted", "settle_array", "settle_own",
+    "alpha_overlapped", "await_given", "await_posts", "await_settled", "has_posted", "move_apart", "pull_posted",
+    "settle_array", "settle_own",
 )  # fmt: skip
 COMPLEXES = ("complex_divided", "complex_power")
 MODULES = (

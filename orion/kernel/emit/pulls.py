@@ -136,6 +136,8 @@ class Pulls:
 
     def _emit_overlapped(self, writer: Writer) -> None:
         clocks = f"{self._of('clocks')}, {self._of('notes')}"
+        with writer.block(f"if {self._of('notes')}[{FIRST_HERE}] > 0:"):  # it is on another node than the home node
+            self._emit_overlapped_apart(writer, clocks)
         self._or_leave(writer, f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
         self._of_each(writer, "pull_posted", clocks)
         writer.add(f"has_posted({clocks}, is_last)")
@@ -146,6 +148,19 @@ class Pulls:
             self._or_leave(writer, "goes_on")
             with writer.block("if settles:"):
                 self._of_each(writer, "settle_array", clocks)
+        writer.add("return True")
+
+    def _emit_overlapped_apart(self, writer: Writer, clocks: str) -> None:
+        self._or_leave(writer, f"await_given({clocks}, control)")
+        for posts in (True, False):
+            for one in self._replicas:
+                arrays = ", ".join(self._names.user(name) for name in (one.name, *one.posted))
+                writer.add(f"move_apart({arrays}, {self._of('notes')}, {posts})")
+            if posts:
+                writer.add(f"has_posted({clocks}, is_last)")
+                with writer.block("if not is_last:"):
+                    writer.add("return True")
+                self._or_leave(writer, f"await_given({clocks}, control)")
         writer.add("return True")
 
     def _of_each(self, writer: Writer, function: str, clocks: str) -> None:

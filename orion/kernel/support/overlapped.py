@@ -23,7 +23,18 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from orion.kernel.calling import CLOCK_STRIDE, COUNT, FLUSHES, ROUND, ROUND_BITS, WAITS, WORKER
+from orion.kernel.calling import (
+    CLOCK_STRIDE,
+    COUNT,
+    FLUSHES,
+    GIVEN,
+    POSTED,
+    ROUND,
+    ROUND_BITS,
+    SETTLED,
+    WAITS,
+    WORKER,
+)
 from orion.kernel.support.buffers import tell_not_a_number
 from orion.kernel.support.intrinsics import (
     SPINS_BEFORE_YIELD,
@@ -34,11 +45,9 @@ from orion.kernel.support.intrinsics import (
     load_acquire,
     pause,
     store_release,
+    walk_function,
 )
 from orion.kernel.support.replicas import BLOCK
-
-POSTED, SETTLED = 1, 2
-"""The places beside a worker's clock."""
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -150,7 +159,8 @@ def pull_posted(
     wrong = move_part(posts, before, after, givers, rank * n // len(there), (rank + 1) * n // len(there), alpha)
     last = posts[worker]
     for e in range(n):
-        mine[e] -= alpha * (last[e] - before[e])
+        now[e] = alpha * (last[e] - before[e])  # rounded to the dtype of the array, as other nodes are given it
+        mine[e] -= now[e]
         now[e] = mine[e]
     if wrong >= 0:
         tell_not_a_number(number, wrong, control)
@@ -175,11 +185,12 @@ def settle_own(
     workers, parity, wrong = len(posted) // 2, notes[COUNT] & 1, -1
     before = centre.reshape(-1) if parity else all_posts[2 * workers]
     last = all_posts[parity * workers + notes[WORKER]]
+    moved = all_posts[(1 - parity) * workers + notes[WORKER]]  # nobody reads the post before the last any more
     for e in range(len(mine)):
-        difference = alpha * (last[e] - before[e])
-        if difference != difference:
+        moved[e] = alpha * (last[e] - before[e])
+        if moved[e] != moved[e]:
             wrong = e
-        mine[e] -= difference
+        mine[e] -= moved[e]
     if wrong >= 0:
         tell_not_a_number(number, wrong, control)
     return wrong < 0
@@ -223,3 +234,118 @@ def settle_array(
     if wrong >= 0:
         tell_not_a_number(number, wrong, control)
     return bool(wrong < 0)
+
+
+# ------------------------------------------------------------ workers of other nodes, on their own
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def await_given(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - compiled
+    """Wait until what the copy is moved by at the next pull has come from the home node; False where the loop is to be
+    left. At the first pull it is not moved."""
+    pull, spins = notes[COUNT] + 1, 0
+    needed = (notes[ROUND] << ROUND_BITS) + pull
+    while pull > 1 and load_acquire(clocks, notes[WORKER] * CLOCK_STRIDE + GIVEN) < needed:
+        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            return False
+        spins += 1
+        if spins < SPINS_BEFORE_YIELD:
+            pause()
+        else:
+            give_way()
+    notes[WAITS] += spins > 0
+    return True
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def move_apart(own: Any, posted: Any, notes: Any, posts: bool) -> None:  # pragma: no cover - compiled
+    """Move a worker's copy by what it was given, which is where it posts at this pull; `posts`: post it there."""
+    mine, all_posts, pull = own.reshape(-1), posted.reshape((len(posted), -1)), notes[COUNT] + 1
+    row = all_posts[(pull & 1) * (len(posted) // 2) + notes[WORKER]]
+    for e in range(len(mine)):
+        if pull > 1:
+            mine[e] -= row[e]
+        if posts:
+            row[e] = mine[e]
+
+
+# ------------------------------------------------------------ workers of other nodes, at home
+
+
+@walk_function
+def posts_are_there(clocks: Any, notes: Any) -> bool:  # pragma: no cover - compiled
+    """Whether all others have posted as often as a worker, or are done: what `await_posts` waits for."""
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        if other != notes[WORKER]:
+            have, is_last = posted_by(clocks, other, notes[ROUND])
+            if not (have >= notes[COUNT] or (is_last and (have == 0 or is_settled(clocks, other, notes[ROUND])))):
+                return False
+    return True
+
+
+@walk_function
+def take_post(clocks: Any, notes: Any, is_last: bool) -> None:  # pragma: no cover - compiled
+    """`has_posted`, called from Python."""
+    has_posted(clocks, notes, is_last)
+
+
+@walk_function
+def give(
+    centre: Any, posted: Any, given: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """What `pull_posted` does of a worker's part of the array, and what its copy is moved by then; False where the loop
+    is to be left."""
+    workers, count, worker = len(posted) // 2, notes[COUNT] + 1, notes[WORKER]
+    earlier, spare = (count - 1) & 1, posted[2 * workers]
+    before, after = (centre, spare) if earlier else (spare, centre)
+    posts = posted[earlier * workers : (earlier + 1) * workers]
+    there, givers = with_posts(clocks, notes, count), with_posts(clocks, notes, count - 1)
+    rank, n = rank_in(there, worker), len(centre)
+    wrong = move_part(posts, before, after, givers, rank * n // len(there), (rank + 1) * n // len(there), alpha)
+    last = posts[worker]
+    for e in range(n):
+        given[e] = alpha * (last[e] - before[e])
+    if wrong >= 0:
+        tell_not_a_number(number, wrong, control)
+    return bool(wrong < 0)
+
+
+@walk_function
+def settle_for(
+    centre: Any,
+    posted: Any,
+    given: Any,
+    alpha: float,
+    number: int,
+    clocks: Any,
+    notes: Any,
+    of_array: bool,
+    control: Any,
+) -> bool:  # pragma: no cover - compiled
+    """What `settle_array` does, or what a worker's copy is moved by at its last pull (`settle_own`)."""
+    if of_array:
+        return bool(settle_array(given, centre, posted, alpha, number, clocks, notes, control))
+    workers, parity, wrong = len(posted) // 2, notes[COUNT] & 1, -1
+    before = centre if parity else posted[2 * workers]
+    last = posted[parity * workers + notes[WORKER]]
+    for e in range(len(given)):
+        given[e] = alpha * (last[e] - before[e])
+        if given[e] != given[e]:
+            wrong = e
+    if wrong >= 0:
+        tell_not_a_number(number, wrong, control)
+    return bool(wrong < 0)
+
+
+@walk_function
+def can_go_on(clocks: Any, notes: Any) -> int:  # pragma: no cover - compiled
+    """Whether a worker that was pulled for the last time is to leave the array as it is after the last pull: 1, or 0
+    where others post more often, or -1 where that is to be waited for (`await_settled`)."""
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        have, is_last = posted_by(clocks, other, notes[ROUND])
+        if have > notes[COUNT] or not is_last:
+            return 0
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        if posted_by(clocks, other, notes[ROUND])[0] and not is_settled(clocks, other, notes[ROUND]):
+            return -1
+    return 1

@@ -29,7 +29,7 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.ray.announced import Announcements
-from orion.runtime.ray.beside import Beside
+from orion.runtime.ray.between import Between
 from orion.runtime.ray.carried import told_announced
 from orion.runtime.ray.carrier import NOTHING_KNOWN, Carrier, Line, OfProgram
 from orion.runtime.ray.centre import Centre
@@ -43,6 +43,7 @@ from orion.runtime.ray.links import Link, Receiver, connect
 from orion.runtime.ray.meetings import Meetings, Nodes
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Order, Outcome, Ready, RunOrder
+from orion.runtime.ray.overlapped_centre import OverlappedCentre
 from orion.runtime.ray.posts import Posts, Way, size_of
 from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import own_versions
@@ -103,7 +104,7 @@ class WorkerActor:
         self._connections: Receiver | None = None
         self._links: dict[int, Link | None] = {}
         self._late_links: dict[int, Link | None] = {}
-        self._between: tuple[Beside, ...] = ()
+        self._between: Between | None = None
         self._pipes = (-1, -1)
         self._recorder: Recorder | None = None
 
@@ -241,9 +242,9 @@ class WorkerActor:
             held = {} if self._number else worker.held
             busy = tuple([one.nanoseconds for one in worker.busy])
             notes = program.memory.own_notes(self._number)
-            carried, brought = worker.carrier.sent, worker.meetings.sent + worker.centre.sent
-            sent = worker.sent_bytes + carried.bytes + worker.carrier.fed_bytes + brought.bytes
-            fetched = replace(worker.carrier.fetched, waited=worker.waited / 1e9)
+            carrier, brought = worker.between.carrier, worker.between.brought
+            carried, sent = carrier.sent, worker.sent_bytes + carrier.sent.bytes + carrier.fed_bytes + brought.bytes
+            fetched = replace(carrier.fetched, waited=worker.waited / 1e9)
             return Outcome(returned, None, False, sent, busy, held, None, notes, carried, fetched, brought)
         except AbortedError:
             return Outcome(error=failure_in(program.prepared, program.memory), left=True)
@@ -251,9 +252,9 @@ class WorkerActor:
             program.memory.abort()
             return Outcome(error=failure_in(program.prepared, program.memory) or _sendable(error))
         finally:
-            for one in self._between:
-                one.stop()
-            self._between = ()
+            if self._between is not None:
+                self._between.stop()
+                self._between = None
             for part in program.parts:
                 part.end()
 
@@ -279,8 +280,8 @@ class WorkerActor:
         assert program.exchange is not None
         assert program.holdings is not None
         arrays = self._dense(program, order)
-        carrier, meetings, centre = self._between = self._make_between(program, order, arrays, others)
-        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, carrier, meetings, centre))
+        between = self._between = self._make_between(program, order, arrays, others)
+        self._inbox.begin(order.run, Landing(arrays, program.memory, program.meet, between))
         self._wake_receiver()
         receivers = {node: self._receiver(nodes, node) for node in others}
         self._connect_to(receivers.values(), self._links)
@@ -290,7 +291,7 @@ class WorkerActor:
         post = Posts(order.run, self._number, ways, self._recorder)
         given = (
             self._number, workers, program.parts, program.memory, program.meet,
-            program.exchange, program.holdings, others, arrays, carrier, meetings, centre,
+            program.exchange, program.holdings, others, arrays, between,
             nodes.index(here) == self._number, program.announced,
         )  # fmt: skip
         return NodeWorker(*given, post) if self._recorder is None else self._timed(TimedNodeWorker(*given, post))
@@ -307,7 +308,7 @@ class WorkerActor:
 
     def _make_between(
         self, program: ActorProgram, order: RunOrder, arrays: dict[str, NDArray[Any]], others: tuple[str, ...]
-    ) -> tuple[Carrier, Meetings, Centre]:
+    ) -> Between:
         """What brings late updates and copies to other nodes, to the first workers there, by connections of its own; on
         the first worker of a node, where there are such."""
         nodes = self._nodes[: program.prepared.workers]
@@ -328,8 +329,10 @@ class WorkerActor:
         among = Nodes(exchange.nodes, exchange.place, exchange.place[self._number], lines)
         sender, home = workers + self._number, exchange.nodes[0]
         carrier = Carrier(order.run, sender, here, memory, arrays, lines, fail, home, program.of_carrier)
-        meetings = Meetings(order.run, sender + workers, among, memory, arrays, fail)
-        return carrier, meetings, Centre(order.run, sender + 2 * workers, among, memory, arrays, fail)
+        given = among, memory, arrays, fail
+        meetings = Meetings(order.run, sender + workers, *given)
+        centre = Centre(order.run, sender + 2 * workers, *given)
+        return Between(carrier, meetings, centre, OverlappedCentre(order.run, sender + 3 * workers, *given))
 
     def _connect_to(self, workers: Iterable[int], links: dict[int, Link | None]) -> None:
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""

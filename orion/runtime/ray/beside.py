@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Thread
 
 from orion.kernel.calling import GO
 from orion.runtime.memory import RunMemory
+from orion.runtime.parts import LoopPart
 from orion.runtime.worker import AbortedError
+
+SHORT_SECONDS, LONG_SECONDS = 5e-5, 1e-3
+
+
+class Pause:
+    """Sleeps between two looks at what workers do: an eighth of the time since it `begin` to wait, within bounds."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+
+    def begin(self) -> None:
+        self._begun = time.monotonic()
+
+    def __call__(self) -> None:
+        time.sleep(min(LONG_SECONDS, max(SHORT_SECONDS, (time.monotonic() - self._begun) / 8)))
 
 
 class Beside(ABC):
@@ -18,6 +35,10 @@ class Beside(ABC):
         self._name, self._memory, self._fail = name, memory, fail
         self._thread: Thread | None = None
         self._over = Event()
+
+    @abstractmethod
+    def begin(self, part: LoopPart) -> None:
+        """Be ready for a round of a loop: nobody has begun it on any node."""
 
     def go(self) -> None:
         """Begin, once all nodes are ready."""

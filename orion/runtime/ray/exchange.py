@@ -36,7 +36,6 @@ from orion.ir.function import in_users_words
 from orion.ir.types import Shapes
 from orion.plan.plan import LoopPlan
 from orion.plan.relaxed import How, why_apart
-from orion.plan.replicas import why_one_node
 from orion.runtime.parts import share_of
 from orion.runtime.ray.cells import Cells
 from orion.runtime.ray.last_writers import ApartError, LastWriters, Send, Usage
@@ -274,7 +273,6 @@ def _refuse_late(loop: Scheduled) -> None:
     arrays = " and ".join(f"`{one.array}`" for one in plan.nest.late)
     why = why_apart(plan.relaxed, plan.counts_on)
     told = f"updates of {arrays} may be late, and {why}" if why else ""
-    told = told or why_one_node(plan.nest)
     if told:
         raise ApartError(in_users_words(told, plan.nest.function))
 
@@ -311,13 +309,13 @@ def _mirrored(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int])
     """The usage of arrays with copies for workers. Where workers meet all nodes pull all copies together alike
     (`orion.runtime.ray.meetings`); where each pulls its own the home node has the array and pulls for all
     (`orion.runtime.ray.centre`). A node brings the copies of its own workers. Those of others come when they are
-    pulled, to the home node all; how often they go on from there, and with which momentum, their own nodes alone
-    know."""
+    pulled, to the home node all, unless it is sent what they post; how often they go on from there, and with which
+    momentum, their own nodes alone know."""
     order, nodes = loop.schedule.order, max(place) + 1
     for one in loop.plan.nest.replicas:
         for array in (one.array, *one.outer):
             has_it = np.ones((nodes, *cells[array].shape), np.bool_)
-            has_it[1:] = not one.policy.pulls_one_by_one
+            has_it[1:] = not one.policy.pulls_at_home
             yield array, Usage(has_it, np.zeros(cells[array].shape, np.int16), has_it)
         for array in one.of_workers:
             own = cells[array]
@@ -327,7 +325,7 @@ def _mirrored(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int])
                 first[place[worker]].reshape(-1)[row] = True
                 writer.reshape(-1)[row] = worker
             after = first.copy()
-            after[0] |= (writer >= 0) & (array == one.copies)
+            after[0] |= (writer >= 0) & (array == one.copies) & (not one.policy.overlaps)
             yield array, Usage(first, writer, after)
 
 

@@ -17,9 +17,7 @@ from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import Walk
-from orion.runtime.ray.carrier import Carrier
-from orion.runtime.ray.centre import Centre
-from orion.runtime.ray.meetings import Meetings
+from orion.runtime.ray.between import Between
 from orion.runtime.ray.orders import (
     BARRIER,
     CLOCKS,
@@ -43,9 +41,7 @@ class Landing:
     arrays: Mapping[str, NDArray[Any]]
     memory: RunMemory
     meet: Walk
-    carrier: Carrier
-    meetings: Meetings
-    centre: Centre
+    between: Between
 
     def put(self, delivery: Delivery) -> None:
         """Copy the data, then set the flags."""
@@ -59,19 +55,15 @@ class Landing:
                     copies = self.memory.copies[found.loop][found.copy][found.turn]
                     copies[found.blocks, found.first : found.first + found.values.shape[1]] = found.values
                 case LateRows():
-                    self.carrier.add(found.loop, found.array, found.rows, found.values)
+                    self.between.carrier.add(found.loop, found.array, found.rows, found.values)
                 case FedRows():
-                    self.carrier.add_fed(found.loop, found.array, found.first, found.values)
+                    self.between.carrier.add_fed(found.loop, found.array, found.first, found.values)
                 case Brought():
-                    room = self.pulling(found.loop).room
+                    room = self.between.pulling(found.loop).room
                     array, index = room(found.loop, found.replica, found.meeting, found.workers)
                     array[index] = found.values
         for flag in delivery.flags:
             self.set(flag)
-
-    def pulling(self, loop: int) -> Meetings | Centre:
-        """What takes copies of arrays that come for a loop."""
-        return self.centre if loop == self.centre.loop else self.meetings
 
     @property
     def workers(self) -> int:
@@ -82,10 +74,10 @@ class Landing:
         """Set a flag or a clock, once all is there that it tells of."""
         if flag.loop <= MEETINGS:
             loop = meeting_of(flag.loop)
-            self.pulling(loop).note(loop, flag.tile, flag.round)
+            self.between.pulling(loop).note(loop, flag.tile, flag.round)
             return
         if flag.loop <= CLOCKS:
-            self.carrier.set_clock(clock_of(flag.loop), flag.tile, flag.round)
+            self.between.carrier.set_clock(clock_of(flag.loop), flag.tile, flag.round)
             return
         done = self.memory.meeting if flag.loop == BARRIER else self.memory.done[flag.loop]
         set_flag(self.meet, done, flag.tile, flag.round, self.memory.control[flag.loop])

@@ -25,7 +25,6 @@ nodes, and copies are at home.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,15 +40,11 @@ from orion.kernel.calling import PAST_ALL, ROUND_BITS
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
-from orion.runtime.ray.beside import Beside
+from orion.runtime.ray.beside import Beside, Pause
 from orion.runtime.ray.carrier import Line
 from orion.runtime.ray.orders import Brought, Delivery, Flag, Piece, meeting_of
 from orion.runtime.ray.regions import Region
 from orion.schedule.schedule import Ints
-
-SHORT_SECONDS, LONG_SECONDS = 5e-5, 1e-3
-"""How long the thread sleeps between two looks at the clocks of workers: an eighth of the time that it has waited for
-them, within these bounds."""
 
 LEFT_SECONDS = 0.05
 """How often a thread that waits for other nodes looks whether the run was left."""
@@ -200,10 +195,10 @@ class Meetings(Beside):
 
     def _await_own(self, meeting: int) -> Ints:
         """Wait until all workers of this node have come to a meeting, or have done all; those that have come."""
-        come, begun = self._base + 2 * meeting - 1, time.monotonic()
+        come, pause = self._base + 2 * meeting - 1, Pause()
         while ((clocks := self._clocks(self._here)) < come).any():
             self._leave_if_over()
-            time.sleep(min(LONG_SECONDS, max(SHORT_SECONDS, (time.monotonic() - begun) / 8)))
+            pause()
         there: Ints = self._here[clocks >> ROUND_BITS == self._base >> ROUND_BITS]
         self._last.update(dict.fromkeys(there.tolist(), meeting))
         return there
@@ -294,8 +289,3 @@ class Meetings(Beside):
 
     def _note(self, **more: int) -> None:
         self.sent = self.sent.with_more(**more)
-
-
-def no_meetings(memory: RunMemory) -> Meetings:
-    """Those of loops whose workers do not meet."""
-    return Meetings(0, 0, Nodes(("",), (0,), 0, {}), memory, {}, lambda error: None)

@@ -16,13 +16,12 @@ from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Walk, share_of
 from orion.runtime.prepared import conflict
 from orion.runtime.ray.announced import Announcements
+from orion.runtime.ray.beside import Beside
+from orion.runtime.ray.between import Between
 from orion.runtime.ray.busy import Busy, now
-from orion.runtime.ray.carrier import Carrier
-from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.exchange import ProgramExchange, usage_in_round
 from orion.runtime.ray.holdings import Holdings, Moves
 from orion.runtime.ray.last_writers import Send, Usage
-from orion.runtime.ray.meetings import Meetings
 from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits
@@ -39,8 +38,9 @@ Post = Callable[[str, tuple[Flag, ...], tuple[Piece, ...], tuple[Results | Copie
 class NodeWorker(Worker):
     """Worker `number`, whose node is not the only one of the run; `others` are those that take part in it.
 
-    `arrays` are the dense arrays of the run by name. `carrier`, `meetings` and `centre` are those of its node, of the
-    first worker there, which `carries`. `announced` are the rows of arrays that tiles need to be there.
+    `arrays` are the dense arrays of the run by name. `between` are the threads of its node that bring things while
+    loops run, of the first worker there, which `carries`. `announced` are the rows of arrays that tiles need to be
+    there.
     """
 
     def __init__(
@@ -54,9 +54,7 @@ class NodeWorker(Worker):
         holdings: Holdings,
         others: tuple[str, ...],
         arrays: Mapping[str, NDArray[Any]],
-        carrier: Carrier,
-        meetings: Meetings,
-        centre: Centre,
+        between: Between,
         carries: bool,
         announced: Announcements,
         post: Post,
@@ -73,7 +71,7 @@ class NodeWorker(Worker):
         """How long it was busy in each loop; where shares do not follow times, its tiles wait for others in that."""
         self._others = others
         self._arrays = arrays
-        self.carrier, self.meetings, self.centre, self._carries = carrier, meetings, centre, carries
+        self.between, self._carries = between, carries
         self._post = post
         self._needed = [[one for one in announced if one.loop == part.number] for part in parts]
         self.waited = 0
@@ -162,15 +160,13 @@ class NodeWorker(Worker):
         if between is not None:
             self._begin_late(part, between)
 
-    def _between(self, part: LoopPart) -> Carrier | Meetings | Centre | None:
+    def _between(self, part: LoopPart) -> Beside | None:
         """What brings updates of a loop that may be late, or copies of arrays, from node to node while it runs."""
         if self._exchange[part.number].is_at_home:
             return None
-        if part.loop.plan.nest.replicas:
-            return self.centre if part.loop.plan.nest.replicas[0].policy.pulls_one_by_one else self.meetings
-        return self.carrier if part.loop.plan.relaxed.has_clocks else None
+        return self.between.of(part.loop.plan)
 
-    def _begin_late(self, part: LoopPart, between: Carrier | Meetings | Centre) -> None:
+    def _begin_late(self, part: LoopPart, between: Beside) -> None:
         """Meet when all nodes are ready for a round."""
         if self._carries:
             between.begin(part)

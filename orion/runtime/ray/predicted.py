@@ -88,8 +88,8 @@ class Prediction(ProgramWalk):
         tiles = [len(own) > 0 for own in self.exchange.loops[number].order]
         pulls = [*pulls_of(loop.plan, loop.schedule), *[0] * len(place)][: len(place)]
         copy = sum(self._bytes(one.copies) // max(1, self.shapes[one.copies][0]) for one in replicas)
-        if replicas[0].policy.pulls_one_by_one:
-            return one_by_one(pulls, place, copy, in_turn=replicas[0].policy.waits)
+        if replicas[0].policy.pulls_at_home:
+            return one_by_one(pulls, place, copy, in_turn=replicas[0].policy.is_in_turn)
         return at_meetings(pulls, tiles, place, copy, sum(self._bytes(name) for one in replicas for name in one.outer))
 
     def _rounds(self, step: Repeat, trips: range, rounds: Mapping[str, int]) -> None:

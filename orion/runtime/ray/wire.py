@@ -215,13 +215,18 @@ def _results(words: _Words, landing: Landing) -> Place | LatePlace:
     if kind == RESULTS:
         return Place(landing.memory.outputs[loop][number][turn], chosen, (count,))
     if kind == LATE_ROWS:
-        one = landing.carrier.like(loop, number)
-        return LatePlace(partial(landing.carrier.add, loop, number, chosen), (count, one.sent_width), one.sent_dtype)
+        one = landing.between.carrier.like(loop, number)
+        return LatePlace(
+            partial(landing.between.carrier.add, loop, number, chosen), (count, one.sent_width), one.sent_dtype
+        )
     if kind == FED_ROWS:
-        one, add = landing.carrier.like(loop, number), partial(landing.carrier.add_fed, loop, number, int(chosen[0]))
+        one, add = (
+            landing.between.carrier.like(loop, number),
+            partial(landing.between.carrier.add_fed, loop, number, int(chosen[0])),
+        )
         return LatePlace(add, (turn, one.width), one.now.dtype)
     if kind == BROUGHT:
-        array, index = landing.pulling(loop).room(loop, number, turn, chosen)
+        array, index = landing.between.pulling(loop).room(loop, number, turn, chosen)
         return Place(array, index, (count, array.shape[1]))
     first, length = words.take(2)
     part = landing.memory.copies[loop][number][turn][:, first : first + length]

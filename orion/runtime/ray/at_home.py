@@ -1,0 +1,212 @@
+"""What threads have in common by which the home node pulls copies of arrays (`orion.replicate`) for workers of other
+nodes: it has the array, they have their copies, and messages go there and back.
+
+A worker of another node that asks for something says so beside its clock. The thread of its node sends the home node
+what goes with that, of all replicas of the loop in one message, and puts what comes back where the worker takes it
+from. When all of its workers have done their iterations it says that, too.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from threading import Condition
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.policies import Elastic
+from orion.ir.replicas import Replica
+from orion.kernel.calling import CLOCK_STRIDE, PAST_ALL, ROUND_BITS
+from orion.runtime.memory import RunMemory
+from orion.runtime.parts import LoopPart
+from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
+from orion.runtime.ray.beside import Beside, Pause
+from orion.runtime.ray.meetings import Nodes
+from orion.runtime.ray.orders import Brought, Delivery, Flag, meeting_of
+from orion.schedule.schedule import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """One replica on a node: the `copies` of all workers and what they have `posted`, as (rows, elements), and the
+    elements of the array."""
+
+    replica: Replica
+    copies: NDArray[Any]
+    posted: NDArray[Any]
+    array: NDArray[Any]
+
+
+class AtHome(Beside):
+    """The thread of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
+    worker. `asks_at` is the place beside the clock of a worker where it says what it asks for."""
+
+    asks_at: ClassVar[int]
+
+    def __init__(
+        self,
+        run: int,
+        sender: int,
+        nodes: Nodes,
+        memory: RunMemory,
+        arrays: Mapping[str, NDArray[Any]],
+        fail: Callable[[BaseException], object],
+    ) -> None:
+        super().__init__("orion-centre", memory, fail)
+        self._run, self._sender, self._nodes, self._arrays = run, sender, nodes, arrays
+        self._here, self._is_home = nodes.workers_of(nodes.own), nodes.own == 0
+        self.loop, self._base, self._replicas = -1, 0, tuple[Shared, ...]()
+        self._alpha, self._pause, self._news = 0.0, Pause(), Condition()
+        self._numbers = Counter[str]()
+        self._busy: set[int] = set()
+        """The other nodes that have workers with iterations to do, on the home node."""
+        self.sent: BroughtCopies = NONE_BROUGHT
+        """What it has sent in this run, to all nodes; in place of meetings, the pulls of workers of other nodes."""
+
+    # ------------------------------------------------------------ a round of a loop
+
+    def begin(self, part: LoopPart) -> None:
+        """Be ready for a round: nobody has begun it on any node."""
+        if self.loop != part.number:
+            self.loop = part.number
+            self._replicas = tuple(map(self._shared, part.loop.plan.nest.replicas))
+        self._base = part.round << ROUND_BITS
+        with_tiles = [worker for worker, own in enumerate(part.loop.schedule.order) if len(own)]
+        self._busy = {self._nodes.place[worker] for worker in with_tiles} - {0}
+        self._alpha = self._policy.alpha_of(len(with_tiles))
+        self._look()
+
+    def _shared(self, one: Replica) -> Shared:
+        copies = self._arrays[one.copies]
+        posted = self._arrays[one.posted[0]] if one.posted else copies[:0]
+        copies, posted = (array.reshape(len(array), prod(array.shape[1:])) for array in (copies, posted))
+        return Shared(one, copies, posted, self._arrays[one.array].reshape(-1))
+
+    @property
+    def _policy(self) -> Elastic:
+        policy = self._replicas[0].replica.policy
+        assert isinstance(policy, Elastic)
+        return policy
+
+    def _look(self) -> tuple[Ints, Ints]:
+        """The clocks of the workers of this node, and what they ask for."""
+        from orion.kernel.support.carried import read_clocks
+
+        clocks, asked = np.zeros((2, len(self._here)), np.int64)
+        read_clocks(self._memory.clocks[self.loop], self._here, clocks)
+        read_clocks(self._memory.clocks[self.loop][self.asks_at :], self._here, asked)
+        return clocks, asked
+
+    # ------------------------------------------------------------ what comes from other nodes
+
+    def room(self, loop: int, number: int, pull: int, workers: Ints) -> tuple[NDArray[Any], Any]:
+        """Where goes what comes of replica `number` for a pull of a worker: an array, (1, elements), and an index."""
+        self._check(loop)
+        rows, first = self._rows(number, pull)
+        first += workers.item(0)
+        return rows[first : first + 1], ...
+
+    def note(self, loop: int, who: int, told: int) -> None:
+        """Note what worker `who` of another node asks for, or, on its own node, what it is given; or, by -1 - its
+        number, that the workers of a node have done all of their iterations."""
+        self._check(loop)
+        if who >= 0 and not self._is_home:
+            self._note_answered(who, told)
+            return
+        with self._news:
+            if who >= 0:
+                self._note_asked(who, told)
+            else:
+                self._set_done(-1 - who)
+                self._busy.discard(-1 - who)
+            self._news.notify_all()
+
+    def _check(self, loop: int) -> None:
+        if loop != self.loop:
+            raise ValueError(f"copies of loop {loop} while loop {self.loop} runs")
+
+    @abstractmethod
+    def _rows(self, number: int, pull: int) -> tuple[NDArray[Any], int]:
+        """The rows of memory from and to which go copies of replica `number` for a pull, and which is that of the first
+        worker."""
+
+    @abstractmethod
+    def _note_asked(self, worker: int, told: int) -> None:
+        """Note at home what a worker of another node asks for."""
+
+    @abstractmethod
+    def _note_answered(self, worker: int, told: int) -> None:
+        """Let a worker of this node go on."""
+
+    def _set_clock(self, worker: int, clock: int, place: int = 0) -> None:
+        """Set the clock of a worker in this round, or what stands beside it."""
+        from orion.kernel.support.carried import set_clock
+
+        set_clock(self._memory.clocks[self.loop][place:], worker, self._base + clock)
+
+    def _set_done(self, node: int) -> None:
+        clocks = self._memory.clocks[self.loop]
+        for worker in self._nodes.workers_of(node).tolist():
+            if clocks[worker * CLOCK_STRIDE] < PAST_ALL:
+                self._set_clock(worker, 1 << ROUND_BITS)
+
+    # ------------------------------------------------------------ the thread
+
+    def _serve(self) -> None:
+        self._pause.begin()
+        if self._is_home:
+            self._serve_others()
+        else:
+            self._ask()
+
+    @abstractmethod
+    def _serve_others(self) -> None:
+        """Do at home what workers of other nodes ask for, until all of these have done their iterations."""
+
+    def _ask(self) -> None:
+        """Ask the home node for what workers of this one ask for, until they have done their iterations."""
+        told, done = np.full(len(self._here), self._base), self._base + (1 << ROUND_BITS)
+        while True:
+            clocks, asked = self._look()
+            come = np.flatnonzero(asked > told)
+            for k in come.tolist():
+                self._send(0, self._here.item(k), asked.item(k) - self._base)
+                self._note(meetings=1)
+                self._pause.begin()
+            told[come] = asked[come]
+            if not len(come):
+                if (clocks >= done).all():
+                    break
+                self._leave_if_over()
+                self._pause()
+        self._deliver(0, (Flag(meeting_of(self.loop), -1 - self._nodes.own, 0),), ())
+        for node in self._nodes.others:
+            self._set_done(node)  # nobody here waits for their workers
+
+    def _pull_of(self, told: int) -> int:
+        """The number of the pull in what a worker asks for or is given."""
+        return told
+
+    def _send(self, node: int, worker: int, told: int) -> None:
+        """Send a node what a worker asks for, or is given, of all replicas."""
+        pull, brought = self._pull_of(told), []
+        for number in range(len(self._replicas)):
+            rows, first = self._rows(number, pull)
+            values = rows[first + worker : first + worker + 1]
+            brought.append(Brought(self.loop, number, pull, np.array([worker]), values))
+        self._deliver(node, (Flag(meeting_of(self.loop), worker, told),), tuple(brought))
+        self._note(bytes=sum(one.values.nbytes for one in brought))
+
+    def _deliver(self, node: int, flags: tuple[Flag, ...], brought: tuple[Brought, ...]) -> None:
+        name = self._nodes.names[node]
+        self._nodes.lines[name].send(Delivery(self._run, self._sender, self._numbers[name], flags, (), brought))
+        self._numbers[name] += 1
+        self._note(messages=1)
+
+    def _note(self, **more: int) -> None:
+        self.sent = self.sent.with_more(**more)
