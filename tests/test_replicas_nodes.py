@@ -252,8 +252,11 @@ class Random:
             orion.elastic(mode="sync", sync_every=every, momentum=float(rng.uniform(0.1, 0.9))),
             orion.local_sgd(sync_every=every),
             orion.local_sgd(sync_every=every, outer=(float(rng.uniform(0.1, 1.0)), float(rng.uniform(0, 0.9)))),
+            orion.elastic(mode="round_robin", sync_every=every, momentum=float(rng.uniform(0.0, 0.9))),
+            orion.elastic(sync_every=every, overlap=True, momentum=float(rng.choice([0.0, 0.4]))),
+            orion.elastic(sync_every=every, overlap=True, alpha=float(rng.uniform(0.05, 0.4))),
         ]
-        self.policy, self.made = policies[rng.integers(4)], [np.zeros, orion.ones][rng.integers(2)]
+        self.policy, self.made = policies[rng.integers(len(policies))], [np.zeros, orion.ones][rng.integers(2)]
         self.targets = rng.normal(size=(self.n, self.length)).astype(self.dtype)
         self.flags, self.calls = rng.random(self.n) < rng.random(), int(rng.integers(1, 4))
 
@@ -268,14 +271,14 @@ class Random:
 @pytest.mark.parametrize("part", range(TIMES))
 def test_random_loops_have_the_bits_of_threads(part, nodes):
     met = 0
-    for seed in range(part, 12 * TIMES, TIMES):
+    for seed in range(part, 18 * TIMES, TIMES):
         loop = Random(seed)
         found = loop.run()
         met += len(where_so.last_run.brought) == 2
         with threads():
             expected = loop.run()
         assert_same_bits(found, expected)
-    assert met >= 6
+    assert met >= 9
 
 
 def test_other_orders_have_other_bits():

@@ -1,5 +1,5 @@
-"""Copies of arrays on Ray: the actors of one node share the array and all copies. On several nodes: `test_replicas_nodes.py`
-and `test_replicas_apart.py`."""
+"""Copies of arrays on Ray: the actors of one node share the array and all copies. On several nodes:
+`test_replicas_nodes.py` and `test_replicas_apart.py`."""
 
 import os
 import signal

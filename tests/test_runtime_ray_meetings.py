@@ -27,8 +27,10 @@ from orion.kernel.support.replicas import average_with_momentum, meet, meeting_i
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.carrier import Line
+from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.meetings import Meetings, Nodes
+from orion.runtime.ray.overlapped_centre import OverlappedCentre
 from orion.runtime.ray.predicted_meetings import at_meetings
 from tests.trials import TIMES
 
@@ -53,11 +55,13 @@ class Node:
         for worker, notes in enumerate(self.notes):
             notes[[WORKER, ROUND, FIRST_HERE, END_HERE]] = worker, -1, own[0], own[-1] + 1
         self.failed = []
-        nodes = Nodes(names, place, number, lines)
-        self.meetings = Meetings(1, number, nodes, self.memory, self.arrays, self.fail)
-        self.landing = Landing(
-            self.arrays, self.memory, None, replace(nothing_between(self.memory), meetings=self.meetings)
-        )
+        given = Nodes(names, place, number, lines), self.memory, self.arrays, self.fail
+        self.meetings = Meetings(1, number, *given)
+        between = replace(
+            nothing_between(self.memory), meetings=self.meetings, centre=Centre(1, number, *given),
+            overlapped=OverlappedCentre(1, number, *given),
+        )  # fmt: skip
+        self.landing = Landing(self.arrays, self.memory, None, between)
 
     def fail(self, error):
         self.failed.append(error)

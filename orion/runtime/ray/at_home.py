@@ -3,7 +3,7 @@ nodes: it has the array, they have their copies, and messages go there and back.
 
 A worker of another node that asks for something says so beside its clock. The thread of its node sends the home node
 what goes with that, of all replicas of the loop in one message, and puts what comes back where the worker takes it
-from. When all of its workers have done their iterations it says that, too.
+from. When a worker has done all of its iterations it says that, too.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from orion.runtime.ray.beside import Beside, Pause
 from orion.runtime.ray.meetings import Nodes
 from orion.runtime.ray.orders import Brought, Delivery, Flag, meeting_of
 from orion.schedule.schedule import Ints
+
+DONE = 1 << ROUND_BITS
+"""In place of what a worker asks for: it has done all of its iterations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +115,19 @@ class AtHome(Beside):
         return rows[first : first + 1], ...
 
     def note(self, loop: int, who: int, told: int) -> None:
-        """Note what worker `who` of another node asks for, or, on its own node, what it is given; or, by -1 - its
-        number, that the workers of a node have done all of their iterations."""
+        """Note what worker `who` of another node asks for, or, on its own node, what it is given; or, by `DONE`, that
+        it has done all of its iterations, and, by -1 - its number, that all workers of a node have."""
         self._check(loop)
         if who >= 0 and not self._is_home:
             self._note_answered(who, told)
             return
         with self._news:
-            if who >= 0:
-                self._note_asked(who, told)
-            else:
-                self._set_done(-1 - who)
+            if who < 0:
                 self._busy.discard(-1 - who)
+            elif told == DONE:
+                self._set_done(who)
+            else:
+                self._note_asked(who, told)
             self._news.notify_all()
 
     def _check(self, loop: int) -> None:
@@ -149,11 +153,9 @@ class AtHome(Beside):
 
         set_clock(self._memory.clocks[self.loop][place:], worker, self._base + clock)
 
-    def _set_done(self, node: int) -> None:
-        clocks = self._memory.clocks[self.loop]
-        for worker in self._nodes.workers_of(node).tolist():
-            if clocks[worker * CLOCK_STRIDE] < PAST_ALL:
-                self._set_clock(worker, 1 << ROUND_BITS)
+    def _set_done(self, worker: int) -> None:
+        if self._memory.clocks[self.loop][worker * CLOCK_STRIDE] < PAST_ALL:
+            self._set_clock(worker, DONE)
 
     # ------------------------------------------------------------ the thread
 
@@ -170,23 +172,27 @@ class AtHome(Beside):
 
     def _ask(self) -> None:
         """Ask the home node for what workers of this one ask for, until they have done their iterations."""
-        told, done = np.full(len(self._here), self._base), self._base + (1 << ROUND_BITS)
-        while True:
+        told, begun = np.full(len(self._here), self._base), np.full(len(self._here), True)
+        while begun.any():
             clocks, asked = self._look()
             come = np.flatnonzero(asked > told)
             for k in come.tolist():
                 self._send(0, self._here.item(k), asked.item(k) - self._base)
                 self._note(meetings=1)
-                self._pause.begin()
             told[come] = asked[come]
-            if not len(come):
-                if (clocks >= done).all():
-                    break
+            ended = begun & (clocks >= self._base + DONE) & (asked <= told)
+            begun &= ~ended
+            if ended.any():
+                flags = [Flag(meeting_of(self.loop), worker, DONE) for worker in self._here[ended].tolist()]
+                last = [] if begun.any() else [Flag(meeting_of(self.loop), -1 - self._nodes.own, DONE)]
+                self._deliver(0, (*flags, *last), ())
+            if len(come) or ended.any():
+                self._pause.begin()
+            else:
                 self._leave_if_over()
                 self._pause()
-        self._deliver(0, (Flag(meeting_of(self.loop), -1 - self._nodes.own, 0),), ())
-        for node in self._nodes.others:
-            self._set_done(node)  # nobody here waits for their workers
+        for worker in np.flatnonzero(np.array(self._nodes.place) != self._nodes.own).tolist():
+            self._set_done(worker)  # nobody here waits for those of other nodes
 
     def _pull_of(self, told: int) -> int:
         """The number of the pull in what a worker asks for or is given."""

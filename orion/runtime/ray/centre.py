@@ -8,7 +8,7 @@ the copy back, with which the worker goes on. So there is one array, pulled by o
 under its locks: what holds of pulls on one node holds here, which alphas are stable above all, and the bits of pulls in
 turn. It is the parameter server of the paper (Zhang, Choromanska, LeCun, NIPS 2015): a pull takes a way there and back.
 
-When the workers of a node have done their iterations it tells the home node, for which they are then past all turns.
+When a worker has done its iterations its node tells the home node, for which it is then past all turns.
 """
 
 from __future__ import annotations

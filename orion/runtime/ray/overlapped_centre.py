@@ -49,6 +49,11 @@ class Stand:
         self.came, self.step = 0, Step.TAKE
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether there is something to be done. One whose worker has no iterations in a round has nothing to take."""
+        return bool(self.came) or self.step not in (Step.TAKE, Step.OVER)
+
+    @property
     def next_pull(self) -> int:
         return self.notes.item(COUNT) + 1
 
@@ -99,7 +104,7 @@ class OverlappedCentre(AtHome):
     # ------------------------------------------------------------ the thread of the home node
 
     def _serve_others(self) -> None:
-        while self._busy or any(stand.step is not Step.OVER for stand in self._stands.values()):
+        while self._busy or any(stand.is_at_work for stand in self._stands.values()):
             has_gone_on = False
             for stand in self._stands.values():
                 while self._goes_on(stand):
