@@ -160,7 +160,8 @@ def test_bytes_are_those_of_the_formula_and_of_the_estimate(name, n, nodes):
         brought = follow.last_run.brought
         assert sum(one.bytes for one in brought) == 2 * 2400 * elsewhere
         assert [one.meetings for one in brought] == [0, elsewhere] * (elsewhere > 0)
-        assert nodes._backend._team.sent_bytes == estimate.bytes
+        assert nodes._backend._team.sent_bytes == 2 * 2400 * elsewhere
+        assert estimate.bytes == 2 * 2400 * pulls[2]  # of nodes with two workers and one
         assert estimate.loops[0].why_one_node is None
 
 
