@@ -309,8 +309,8 @@ def _mirrored(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int])
     """The usage of arrays with copies for workers. Where workers meet all nodes pull all copies together alike
     (`orion.runtime.ray.meetings`); where each pulls its own the home node has the array and pulls for all
     (`orion.runtime.ray.centre`). A node brings the copies of its own workers. Those of others come when they are
-    pulled, to the home node all, unless it is sent what they post; how often they go on from there, and with which
-    momentum, their own nodes alone know."""
+    pulled, to the home node all; how often they go on from there, and with which momentum, their own nodes alone
+    know."""
     order, nodes = loop.schedule.order, max(place) + 1
     for one in loop.plan.nest.replicas:
         for array in (one.array, *one.outer):
@@ -325,7 +325,7 @@ def _mirrored(loop: Scheduled, cells: Mapping[str, Cells], place: Sequence[int])
                 first[place[worker]].reshape(-1)[row] = True
                 writer.reshape(-1)[row] = worker
             after = first.copy()
-            after[0] |= (writer >= 0) & (array == one.copies) & (not one.policy.overlaps)
+            after[0] |= (writer >= 0) & (array == one.copies)
             yield array, Usage(first, writer, after)
 
 

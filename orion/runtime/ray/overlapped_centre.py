@@ -151,9 +151,16 @@ class OverlappedCentre(AtHome):
             return False
         self._of_each(stand, lambda *given: settle_for(*given[:-1], False, given[-1]))
         self._answer(stand)
+        self._keep_copies(stand)
         stand.step = Step.SETTLE_ARRAY
         self._set_clock(stand.worker, 1, SETTLED)
         return True
+
+    def _keep_copies(self, stand: Stand) -> None:
+        """Keep the copies of a worker as they are on its node when it was pulled for the last time."""
+        for number, one in enumerate(self._replicas):
+            (rows, posted), (_, given) = (self._rows(number, pull) for pull in (stand.next_pull - 1, stand.next_pull))
+            one.copies[stand.worker] = rows[posted + stand.worker] - rows[given + stand.worker]
 
     def _settle_array(self, stand: Stand) -> bool:
         from orion.kernel.support.overlapped import can_go_on, settle_for
