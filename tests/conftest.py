@@ -69,7 +69,7 @@ def is_on_ray(test):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """In many files four of five kernels are run by the interpreter, see `tests/uncompiled.py`."""
+    """In many files most kernels are run by the interpreter, see `tests/uncompiled.py`."""
     with uncompiled.mostly_uncompiled() if uncompiled.are_mostly_uncompiled(item) else nullcontext():
         return (yield)
 

@@ -1,8 +1,8 @@
 """Which of the combinations of parameters of a test are run: with `ORION_TRIALS=3` all, else so many that each value of
-each parameter is among them.
+each parameter is among them; of several numbers of workers the least and the greatest.
 
-A test of 20 loops, each of four dtypes and on one, two and four workers, so runs some 24 times, not 240: each loop and
-each dtype on four workers, and one loop each on one and two.
+A test of 20 loops, each of four dtypes and on one, two and four workers, so runs some 22 times, not 240: each loop and
+each dtype on four workers, and one loop on one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.trials import ALL, TIMES
 
 EVERY = {
     "test_advice", "test_inspect_data", "test_inspect_svg", "test_inspect_text", "test_kernel_refusals", "test_promise",
-    "test_same_functions", "test_schedule_build", "test_shown_instances", "test_shown_shares", "test_stop",
+    "test_same_functions", "test_schedule_build", "test_shown_shares", "test_stop",
 }  # fmt: skip
 """Files of which all combinations are run: they take little, or are what nothing else tries. So are tests of files of
 elements (`SPILLED` in `tests/conftest.py`), which compile nothing."""
@@ -47,9 +47,12 @@ def chosen(combinations: dict[str, Values]) -> set[str]:
     (15, 6)
     >>> sorted(chosen({f"{a}{workers}": {"a": a, "workers": workers} for a in "abc" for workers in (1, 2)}))
     ['a2', 'b1', 'b2', 'c2']
+    >>> sorted(chosen({f"{a}{workers}": {"a": a, "workers": workers} for a in "abc" for workers in (1, 2, 4)}))
+    ['a4', 'b1', 'b4', 'c4']
     """
     found: set[str] = set()
-    covered: set[tuple[str, int]] = set()
+    numbers = {workers(values) for values in combinations.values()}
+    covered = {("workers", id(number)) for number in numbers - {min(numbers), max(numbers)}}
     for name in sorted(combinations, key=lambda name: (-workers(combinations[name]), zlib.crc32(name.encode()))):
         values = {(parameter, id(value)) for parameter, value in combinations[name].items()}
         if not found or not values <= covered:

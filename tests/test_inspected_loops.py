@@ -15,7 +15,7 @@ import orion
 from orion.errors import OutOfBoundsError
 from orion.plan.plan import Inspected
 from tests.loop_text import defined
-from tests.trials import ALL, TIMES, combined
+from tests.trials import ALL, TIMES, combined, times
 
 N = 40
 SIGNATURE = "x, y, W, idx, ptr, pair, small, w, lab, four, lo, n"
@@ -233,18 +233,17 @@ def test_loops_in_any_order_do_what_their_serial_order_does(name):
     text = TEXTS[name]
     turned = written(text.replace("for i in range(n):", "for i in n:", 1))
     decorated = orion.parallel_for(ordered=False)(written(text))
-    for seed in range(3):
-        for workers in (2, 4):
-            with orion.session(workers=workers, force_parallel=True):
-                mine, theirs = given(seed), given(seed)
-                plan = decorated.plan(*mine, inspect=True)
-                plan.check()
-                decorated(*mine)
-            order = plan.serial_order(workers)
-            first = list(dict.fromkeys(order[:, 0].tolist()))
-            assert sorted(first) == list(range(N))
-            turned(*theirs[:-1], first)
-            same(mine[:-1], theirs[:-1])
+    for seed, workers in combined(range(3), (2, 4)):
+        with orion.session(workers=workers, force_parallel=True):
+            mine, theirs = given(seed), given(seed)
+            plan = decorated.plan(*mine, inspect=True)
+            plan.check()
+            decorated(*mine)
+        order = plan.serial_order(workers)
+        first = list(dict.fromkeys(order[:, 0].tolist()))
+        assert sorted(first) == list(range(N))
+        turned(*theirs[:-1], first)
+        same(mine[:-1], theirs[:-1])
 
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
@@ -493,7 +492,7 @@ def test_a_change_of_one_element_is_noticed():
     decorated, rng = orion.parallel_for(hop), np.random.default_rng(3)
     idx, y = rng.integers(0, N, N), rng.random(N)
     with orion.session(workers=2, force_parallel=True):
-        for _ in range(200):
+        for _ in range(times(200, 60)):
             idx[rng.integers(N)] = rng.integers(N)
             x = rng.random(N)
             expected = x.copy()
@@ -633,7 +632,7 @@ def test_remainders_in_each_part_of_an_inspector(function, workers):
     """Workers list a part of the iterations each: a program for the first part alone took `i % n` for `i - n` at most
     once, which is wrong in others."""
     decorated = orion.parallel_for(function)
-    for seed in range(20):
+    for seed in range(times(20, 6)):
         rng = np.random.default_rng(seed)
         table, x = rng.integers(0, 9, (12, 5)), rng.random(12)
         mine, theirs = np.ones(9), np.ones(9)

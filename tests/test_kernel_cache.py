@@ -2,10 +2,12 @@
 
 import os
 import resource
+import shutil
 import stat
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -18,6 +20,7 @@ from orion.kernel.build.cache import cache_folder, load_module, write_once
 from orion.kernel.build.compile import compile_kernel, module_name
 from tests.cpus import AVX2, Cpu, environment
 from tests.kernel_loops import make_loop, run_loop
+from tests.trials import ALL, TIMES, one_in
 
 ROOT = Path(__file__).resolve().parents[1]
 NATIVE = [name for name, has in llvm.get_host_cpu_features().items() if has]
@@ -78,7 +81,7 @@ if os.geteuid() == 0:
     UNUSABLE["of somebody else"] = (of_somebody_else, "belongs to another user")
 UNUSED = "orion: compiled loops are not kept for later runs: "
 
-PROGRAM = """
+PROGRAM = f"""
 import numpy as np, orion
 
 @orion.parallel_for
@@ -87,7 +90,7 @@ def swept(a, sweeps):
         for i in range(a.shape[0]):
             a[i] = a[i] * 2.0 + i
 
-for dtype in (np.float64, np.float32):
+for dtype in ({", ".join(one_in(2, ["np.float64", "np.float32"]))},):
     a = np.ones(5, dtype)
     swept(a, 3)
     assert a.tolist() == [8.0, 15.0, 22.0, 29.0, 36.0]
@@ -121,7 +124,11 @@ def test_a_folder_that_cannot_be_used_is_told_once_and_nothing_is_left(tmp_path,
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("limit", [0, 500, 1500, 3000, 30_000, 1_000_000])
+LIMITS = [0, 500, 1500, 3000, 30_000, 1_000_000] if TIMES >= ALL else [0, 30_000, 1_000_000]
+"""In bytes: no file can be written, some files of each kind, no machine code, all."""
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 def test_files_that_cannot_be_written_whole_are_told_once_and_do_no_harm_afterwards(tmp_path, limit):
     folder = tmp_path / "cache"
     told = run_program(tmp_path, folder, limit)
@@ -135,7 +142,29 @@ def test_files_that_cannot_be_written_whole_are_told_once_and_do_no_harm_afterwa
     assert run_program(tmp_path, folder) == ""
 
 
-@pytest.mark.parametrize("damage", [b"", b"\0" * 4, b"marshal"])
+def apart(kinds, together):
+    """Kinds of damage one by one; if no more is asked for, so many together, each in a file of its own."""
+    size = 1 if TIMES >= ALL else together
+    return [kinds[first : first + size] for first in range(0, len(kinds), size)]
+
+
+NO_BYTECODE = [b"marshal", b"", b"\0" * 4]
+
+
+@pytest.mark.parametrize("damage", NO_BYTECODE)
+def test_a_module_whose_bytecode_is_damaged_is_imported_all_the_same(folder, damage, monkeypatch):
+    def imported():
+        monkeypatch.delitem(sys.modules, "orion_kernel_damaged", raising=False)
+        return load_module("orion_kernel_damaged", "x = 1\n")
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    imported()
+    (file,) = folder.rglob("*.pyc")
+    file.write_bytes(file.read_bytes()[:16] + damage)
+    assert imported().x == 1
+
+
+@pytest.mark.parametrize("damage", one_in(3, NO_BYTECODE))
 def test_damaged_bytecode_is_made_again(tmp_path, damage):
     folder = tmp_path / "cache"
     run_program(tmp_path, folder)
@@ -246,7 +275,7 @@ def test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled
     script = tmp_path / "race.py"
     script.write_text(RACE)
     folder = tmp_path / "cache"
-    racing = [python(script, folder) for _ in range(3)]
+    racing = [python(script, folder) for _ in range(3 if TIMES >= ALL else 2)]
     for process in racing:
         process.communicate(timeout=100)
         assert process.returncode == 0
@@ -275,19 +304,27 @@ def with_other_bits(data):
     return bytes(changed)
 
 
-@pytest.mark.parametrize(
-    ("suffix", "damage"),
-    [(".nbi", cut_off), (".nbc", emptied), (".nbc", without_a_page), (".nbc", with_other_bits)],
-)
-def test_damaged_machine_code_is_made_again_and_kept(tmp_path, suffix, damage):
-    script = tmp_path / "race.py"
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """A script of two kernels, and a folder with their machine code, beside each other."""
+    script = tmp_path_factory.mktemp("compiled") / "race.py"
     script.write_text(RACE)
-    folder = tmp_path / "cache"
-    python(script, folder).communicate(timeout=100)
-    files = list(folder.rglob(f"*{suffix}"))
-    assert files
-    for file in files:
-        file.write_bytes(damage(file.read_bytes()))
+    python(script, script.parent / "cache").communicate(timeout=100)
+    return script
+
+
+@pytest.mark.parametrize(
+    "damages",
+    apart([(".nbi", cut_off), (".nbc", emptied), (".nbc", without_a_page), (".nbc", with_other_bits)], 2),
+)
+def test_damaged_machine_code_is_made_again_and_kept(tmp_path, compiled, damages):
+    script, folder = compiled, tmp_path / "cache"
+    shutil.copytree(compiled.parent / "cache", folder)
+    for module, (suffix, damage) in zip(sorted(folder.glob("*.py")), cycle(damages), strict=False):
+        files = list(folder.rglob(f"{module.stem}*{suffix}"))
+        assert files
+        for file in files:
+            file.write_bytes(damage(file.read_bytes()))
     made = []
     for _ in range(2):
         process = python(script, folder)

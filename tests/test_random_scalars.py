@@ -14,10 +14,10 @@ import pytest
 
 from tests.loop_text import defined
 from tests.random_functions import compare, plans
-from tests.trials import TIMES
+from tests.trials import ALL, TIMES, times
 
-SEEDS = range(100 * TIMES)
-SIZES = [13, 4, 1, 0]
+SEEDS = range(times(100, 60))
+LONG, SHORT = 13, (4, 1, 0)
 
 
 class Maker:
@@ -109,7 +109,7 @@ def arguments(n, seed):
 def test_random_scalars_are_pythons(seed):
     source = Maker(seed).function()
     function = defined(source)
-    for n in SIZES:
+    for n in (LONG, *(SHORT if TIMES >= ALL else (SHORT[seed // 3 % 3],))):
         compare(function, lambda n=n: arguments(n, seed), 1 + seed % 3, f"n = {n}\n{source}")
 
 

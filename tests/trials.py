@@ -1,6 +1,6 @@
 """How much tests try: `ORION_TRIALS=3 make test` has them try more than a commit has to pass.
 
-- Random tests try so many times as much.
+- Random tests try so many times as much. Where each try takes long, they try fewer if no more is asked for (`times`).
 - From 3 on, tests with several parameters run with all combinations of these. Else each value of each of them is tried
   once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself; of several
   numbers of workers the least and the greatest.
@@ -33,6 +33,12 @@ def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 def worker_counts(*workers: int) -> Sequence[int]:
     """Of numbers of workers all, or the least and the greatest."""
     return workers if TIMES >= ALL else (workers[0], workers[-1])
+
+
+def times(number: int, few: int) -> int:
+    """How often something is tried, or how much of it has to be found then: `few` times of it for each trial, or
+    `number` where everything is tried."""
+    return TIMES * (number if TIMES >= ALL else few)
 
 
 def one_in(number: int, values: Sequence[Any]) -> Sequence[Any]:
