@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import orion
 from orion.errors import ArgumentError, DataFormatError
+from tests.trials import ALL, TIMES, times
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -36,19 +37,19 @@ def test_one_file(tmp_path):
 
 @pytest.mark.parametrize("rows", [1, 2, 1000])
 def test_folders_and_several_files_in_the_order_of_their_names(tmp_path, rows):
-    n = 2500
-    parts = {"part-1.parquet": (0, 1000), "part-2.PARQUET": (1000, 1001), "sub/part.pq": (1001, n)}
+    first, n = (1000, 2500) if rows > 2 or TIMES >= ALL else (100, 250)
+    parts = {"part-1.parquet": (0, first), "part-2.PARQUET": (first, first + 1), "sub/part.pq": (first + 1, n)}
     (tmp_path / "sub").mkdir()
     (tmp_path / "_SUCCESS").write_text("")
     (tmp_path / "_old").mkdir()
-    for name, (first, end) in {**parts, "_old/x.parquet": (0, 9), ".x.parquet": (0, 9), "rest.txt": (0, 9)}.items():
-        write(tmp_path / name, {"i": np.arange(first, end), "v": np.arange(first, end) % 7}, rows)
+    for name, (begin, end) in {**parts, "_old/x.parquet": (0, 9), ".x.parquet": (0, 9), "rest.txt": (0, 9)}.items():
+        write(tmp_path / name, {"i": np.arange(begin, end), "v": np.arange(begin, end) % 7}, rows)
     for path in (tmp_path, str(tmp_path), [tmp_path / name for name in parts]):
         s = orion.read_parquet(path, "i", "v")
         np.testing.assert_array_equal(s.coords[0], np.arange(n))
         np.testing.assert_array_equal(s.values, np.arange(n) % 7)
     twice = orion.read_parquet([tmp_path / "part-2.PARQUET", tmp_path / "part-1.parquet"], "i", "v")
-    assert twice.coords[0][:2].tolist() == [1000, 0]
+    assert twice.coords[0][:2].tolist() == [first, 0]
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
@@ -160,7 +161,7 @@ def test_bad_calls(tmp_path, options, message):
 ROWS = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99), st.floats(width=32, allow_nan=False)), max_size=30)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=times(100, 40))
 @given(ROWS, st.integers(1, 10), st.integers(0, 30))
 def test_the_same_elements_however_they_are_divided(tmp_path_factory, rows, group, cut):
     folder = tmp_path_factory.mktemp("parquet")

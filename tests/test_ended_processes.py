@@ -60,7 +60,7 @@ def test_what_ray_has_logged_last_is_told(tmp_path):
 def test_a_process_of_xdist_that_ends_in_a_test_is_told_of(tmp_path):
     test = tmp_path / "test_it.py"
     test.write_text("import os, signal\ndef test_it():\n    os.kill(os.getpid(), signal.SIGKILL)\n")
-    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "--numprocesses", "1", "--maxfail", "1"]
+    options = ["-p", "tests.conftest", "-p", "no:cacheprovider", "--numprocesses", "1", "--max-worker-restart", "0"]
     command = [sys.executable, "-m", "pytest", *options, str(test)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED

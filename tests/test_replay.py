@@ -119,6 +119,7 @@ def test_a_run_of_another_function_is_refused():
         total.replay(any_order.last_run, *dense(999))
 
 
+@pytest.mark.ray
 @pytest.mark.parametrize("name", ["sum", "2d"])
 def test_a_run_is_replayed_between_threads_and_actors(name):
     pytest.importorskip("ray")

@@ -14,7 +14,7 @@ import orion
 from orion.errors import UnsupportedLoopError
 from orion.kernel.support import numpys, vectors
 from orion.typing.functions import FUNCTIONS, Form, Own, form_of, is_elementwise
-from tests.trials import TIMES
+from tests.trials import ALL, TIMES
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
 
@@ -133,24 +133,37 @@ def arguments(kind, expressions):
 
 
 def planned(expressions, kind):
-    """Those that a plan is made for; the others are refused with what to write instead."""
-    refusals = {text: _refusal(text, kind) for text in expressions}
-    for text, refusal in refusals.items():
-        assert not refusal or "help:" in refusal or "is not defined for" in refusal, text
-    return [text for text, refusal in refusals.items() if not refusal]
+    """Those that a plan is made for; the others are refused with what to write instead. Each by itself, or, if no more
+    is asked for, several at a time as long as there is a plan for these."""
+    size = 1 if TIMES >= ALL else TOGETHER
+    groups = [expressions[first : first + size] for first in range(0, len(expressions), size)]
+    return [text for group in groups for text in _planned_of(group, kind)]
 
 
-def _refusal(text, kind):
+def _planned_of(expressions, kind):
+    refusal = _refusal(expressions, kind)
+    if not refusal:
+        return expressions
+    if len(expressions) > 1:
+        half = len(expressions) // 2
+        return [*_planned_of(expressions[:half], kind), *_planned_of(expressions[half:], kind)]
+    assert "help:" in refusal or "is not defined for" in refusal, expressions
+    return []
+
+
+def _refusal(expressions, kind):
     try:
-        orion.parallel_for(function_of([text])).plan(*arguments(kind, [text]))
+        orion.parallel_for(function_of(expressions)).plan(*arguments(kind, expressions))
     except UnsupportedLoopError as error:
         return str(error)
     return ""
 
 
-def check(expressions, kind):
-    """Everything that a plan is made for runs, and gives what NumPy gives."""
-    found = planned(expressions, kind)
+def check(expressions, kind, tried=lambda found: found):
+    """Everything that a plan is made for runs, and gives what NumPy gives: what is `tried` of it, if no more is asked
+    for."""
+    planned_for = planned(expressions, kind)
+    found = planned_for if TIMES >= ALL else tried(planned_for)
     wrong = []
     for first in range(0, len(found), TOGETHER):
         some = found[first : first + TOGETHER]
@@ -161,7 +174,7 @@ def check(expressions, kind):
         pairs = zip(some, mine[-1].T.tolist(), other[-1].T.tolist(), strict=True)
         wrong += [(text, got, want) for text, got, want in pairs if not np.allclose(got, want, equal_nan=True)]
     assert not wrong
-    return found
+    return planned_for
 
 
 def test_numba_or_orion_has_every_function_of_elements_that_is_accepted():
@@ -183,8 +196,10 @@ def test_what_rows_name_is_there():
 @pytest.mark.parametrize("form", ["A[i, 0]", "A[i]"])
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_functions_of_elements(form, kind):
-    other = form.replace("A", "B")
-    found = check([f"np.{name}({f'{form}, {other}' if name in TWO else form})" for name in UFUNCS], kind)
+    """If no more is asked for, of floats one in two runs, others of rows than of elements; of the rest one in four."""
+    other, step = form.replace("A", "B"), 2 if kind == "floats" else 4
+    texts = [f"np.{name}({f'{form}, {other}' if name in TWO else form})" for name in UFUNCS]
+    found = check(texts, kind, lambda found: found[form == "A[i]" :: step])
     assert len(found) > {"truths": 30, "complex": 4}.get(kind, 50)
 
 
@@ -199,12 +214,24 @@ def test_functions_of_math():
     assert len(found) == len(IN_MATH)
 
 
+def of_each_function(expressions):
+    """Of several calls of a function one in three: for each function others."""
+    calls = {}
+    for text in expressions:
+        calls.setdefault(text.partition("(")[0], []).append(text)
+    return {text for k, texts in enumerate(calls.values()) for text in texts[k % 3 :: 3] or texts[-1:]}
+
+
+TRIED = of_each_function(OTHERS)
+
+
 @pytest.mark.parametrize("part", range(8))
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_other_functions_methods_and_keywords(kind, part):
-    """Of other kinds than floats one in four runs, if no more is asked for."""
-    if kind == "floats" or part % 4 < TIMES:
-        check(OTHERS[part::8], kind)
+    """Of other kinds than floats one in four runs, if no more is asked for: for each kind others. And of several calls
+    of a function one in three."""
+    if kind == "floats" or (part + [*NUMBERS].index(kind)) % 4 < TIMES:
+        check(OTHERS[part::8], kind, lambda found: [text for text in found if text in TRIED])
     else:
         planned(OTHERS[part::8], kind)
 

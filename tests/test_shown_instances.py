@@ -7,6 +7,7 @@ Python, with `plan.schedule()`, and with the plan as data and as text. `tests.in
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import islpy as isl
 import numpy as np
@@ -37,10 +38,15 @@ def small_arguments(case):
     ]
 
 
+@cache
+def ran_small(function, workers):
+    return ran(function, small_arguments(CASES[function]), workers)
+
+
 @pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_each_instance_runs_once_where_the_plan_says(function, workers):
-    found = ran(function, small_arguments(CASES[function]), workers)
+    found = ran_small(function, workers)
     assert bool(found.noted) == bool(found.expected)
     assert Counter((one.statement, one.values) for one in found.noted) == Counter(found.expected)
     for number, loop in enumerate(found.program.loops):
@@ -104,7 +110,7 @@ def moved(statement, values, found, loop):
 
 @pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
 def test_data_and_text_say_how_many_workers_have_instances(function):
-    found = ran(function, small_arguments(CASES[function]), 3)
+    found = ran_small(function, 3)
     data = [loop for loop in found.plan.to_dict()["loops"] if loop["is_written_by_user"]]
     assert [loop["runs_on"] for loop in data] == list(told_workers(str(found.plan)))
     for number, loop in enumerate(found.program.loops):
