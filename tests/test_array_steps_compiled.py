@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import orion
 from orion.arrays import lazy
 from orion.kernel.build import elementwise
+from tests.trials import times
 
 SCALE, COUNT, SINGLE = 0.1, 3, np.float32(0.1)
 PLACES = np.array([4, 0, 2, 1, 3], np.int32)
@@ -263,7 +264,7 @@ def test_random_chains(monkeypatch):
 OPERANDS = {"int64": st.integers(-(2**63), 2**63 - 1), "float64": st.floats(), "float32": st.floats(width=32)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150, 50), deadline=None)
 @given(st.data(), st.sampled_from(CASES))
 def test_extreme_numbers(data, case):
     name, kind = case

@@ -28,7 +28,7 @@ from tests.element_stores import (
     store_two,
     vector,
 )
-from tests.trials import worker_counts
+from tests.trials import times, worker_counts
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -615,7 +615,7 @@ def test_other_uses_are_refused(wrong):
 # ---------------------------------------------------------------- at random
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30, 12), deadline=None)
 @given(
     st.integers(1, 9), st.integers(1, 9), st.integers(0, 60), st.integers(0, 2**32 - 1),
     st.sampled_from([np.int64, np.uint8, np.int16, np.float32, np.float64]), st.sampled_from(Bodies),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import orion
 from orion.errors import OutOfBoundsError
+from tests.trials import times
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -223,7 +224,7 @@ def test_a_map_that_is_written_under_another_name():
         orion.parallel_for(counts)(elements((40, 30)), one, one)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30, 12), deadline=None)
 @given(st.integers(1, 12), st.integers(1, 9), st.integers(0, 60), st.integers(1, 6), st.integers(0, 2**32 - 1))
 def test_random_maps(rows, columns, count, groups, seed):
     rng = np.random.default_rng(seed)

@@ -19,7 +19,7 @@ from orion.prepared_call import Options
 from orion.rewrites.fuse.apply import Group, fuse_loops
 from tests.loop_text import defined
 from tests.oracles.interpreted import Order, kernel_code, run_interpreted
-from tests.trials import worker_counts
+from tests.trials import times, worker_counts
 
 ONE = "for i in range({0}):\n    {1}\nfor i in range({0}):\n    {2}"
 TWO = """\
@@ -322,7 +322,7 @@ def loops(draw):
     return "\n".join(lines)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30, 12), deadline=None)
 @given(loops())
 def test_random_loops_give_what_python_gives(body):
     f = function(body)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import orion
 from tests.loop_text import defined
+from tests.trials import times
 
 BODIES = {
     "forwards": "for c in range(lo, hi):\n    s += a[c]\n    b[c - 1] = s",
@@ -49,7 +50,7 @@ N = 12
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 @pytest.mark.parametrize("name", BODIES)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=times(60, 30), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(-15, 15), st.integers(-15, 15)), min_size=1, max_size=4))
 def test_is_what_python_gives(name, ends):
     """Where a subscript leaves its array in some trip, there is an error."""
