@@ -17,6 +17,7 @@ from orion.typing.integers_at_call import integers_at_call
 from orion.typing.narrow import with_python_integers
 from tests.loop_text import defined, from_text
 from tests.narrow_loops import Memory, expressions, problem, random_loop
+from tests.trials import combined, times
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
 
@@ -211,7 +212,7 @@ INTEGERS = [
 
 @pytest.mark.parametrize("f", [shifted, counted, doubled, negated, converted, grown, from_bound, swept])
 def test_integers_of_every_dtype_are_those_of_plain_python(f):
-    for n in INTEGERS:
+    for n, workers in combined(INTEGERS, (2, 1)):
         wanted = Memory("int64")
         try:
             with np.errstate(all="ignore"):
@@ -219,16 +220,15 @@ def test_integers_of_every_dtype_are_those_of_plain_python(f):
             refused = ()
         except (OverflowError, IndexError):
             refused = (OverflowError, IndexError)
-        for workers in (1, 2):
-            found = Memory("int64")
-            with orion.session("threads", workers=workers, force_parallel=True):
-                if refused:
-                    with pytest.raises(refused):
-                        f(found.a, n)
-                else:
+        found = Memory("int64")
+        with orion.session("threads", workers=workers, force_parallel=True):
+            if refused:
+                with pytest.raises(refused):
                     f(found.a, n)
-                    assert wanted.same_as(found), repr(n)
-            assert found.is_guarded(), repr(n)
+            else:
+                f(found.a, n)
+                assert wanted.same_as(found), repr(n)
+        assert found.is_guarded(), repr(n)
 
 
 @orion.parallel_for
@@ -318,7 +318,7 @@ def test_a_python_integer_that_does_not_fit_is_an_overflow():
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(300, 100), deadline=None)
 def test_operations_taken_for_exact_are_so_for_every_iteration(data):
     values = {name: data.draw(st.sampled_from(INTEGERS), label=name) for name in ("n", "m")}
     text, trips = (
@@ -374,7 +374,7 @@ def test_seeds_and_keys_of_random_numbers_decide_no_operation(line, matter):
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=times(12, 6), deadline=None, derandomize=True)
 def test_random_loops_with_integers_of_all_dtypes(seed):
     loop = random_loop(seed)
     note(str(loop))

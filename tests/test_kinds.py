@@ -25,8 +25,11 @@ from orion.kinds.trace import LoopTracer, Sampler, Touched, Traced, TracedArray
 from orion.measured import LoopName, Measurement
 from tests.oracles.brute_force import record
 from tests.oracles.random_nests import RandomNest, random_nests
+from tests.trials import times
 
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+FEW = settings(
+    max_examples=times(25, 10), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 @orion.parallel_for

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import orion
 from orion.errors import ArgumentError, OutOfBoundsError, UnsupportedLoopError
+from tests.trials import times
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
@@ -351,7 +352,7 @@ def test_rows_in_python():
         orion.sparse(([0], [0], [0]), [1.0])[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40, 15), deadline=None)
 @given(st.integers(0, 9), st.integers(1, 9), st.integers(0, 40), st.integers(0, 2**32 - 1))
 def test_random_arrays_by_rows_and_columns(rows, columns, count, seed):
     rng = np.random.default_rng(seed)

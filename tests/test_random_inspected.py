@@ -15,7 +15,7 @@ import orion
 from orion.errors import OutOfBoundsError
 from orion.plan.plan import Inspected, NotInspected
 from tests.loop_text import defined
-from tests.trials import TIMES
+from tests.trials import TIMES, combined
 
 N = 14
 TRIALS = 8
@@ -175,20 +175,19 @@ def one_case(number, workers=(1, 2, 3)):
     text = Writer(number).function()
     function = defined(text)
     decorated, inspected = orion.parallel_for(function), False
-    for seed in (number, number + 1):
+    for count, seed in combined(workers[::-1], (number, number + 1)):
         expected = outcome(function, given(seed))
-        for count in workers:
-            with orion.session(workers=count, force_parallel=True):
-                told = f"number {number}, seed {seed}, {count} workers\n{text}"
-                plan = decorated.plan(*given(seed), inspect=True)
-                inspected |= any(isinstance(loop.tiles, Inspected | NotInspected) for loop in plan.function.loops)
-                try:
-                    plan.check()
-                except Exception as error:
-                    raise AssertionError(f"{told}{error}") from error
-                is_rounded = any(loop.copies for loop in plan.function.loops)
-                for _ in range(2):
-                    compare(outcome(decorated, given(seed)), expected, told, 1e-13 if is_rounded else 0.0)
+        with orion.session(workers=count, force_parallel=True):
+            told = f"number {number}, seed {seed}, {count} workers\n{text}"
+            plan = decorated.plan(*given(seed), inspect=True)
+            inspected |= any(isinstance(loop.tiles, Inspected | NotInspected) for loop in plan.function.loops)
+            try:
+                plan.check()
+            except Exception as error:
+                raise AssertionError(f"{told}{error}") from error
+            is_rounded = any(loop.copies for loop in plan.function.loops)
+            for _ in range(2):
+                compare(outcome(decorated, given(seed)), expected, told, 1e-13 if is_rounded else 0.0)
     return inspected
 
 

@@ -11,6 +11,7 @@ from orion.ir.printer import print_stmt
 from orion.ir.signature import argument_types
 from orion.passes.split import split_program
 from orion.rewrites.stored_sums.apply import with_stored_sums
+from tests.trials import combined
 
 
 def product(A, B, C):
@@ -200,15 +201,13 @@ def test_sums_of_another_type_than_the_array_stay(dtype, kept_in):
 @pytest.mark.parametrize("function", LEGAL, ids=lambda f: f.__name__)
 def test_the_bits_are_those_of_python(function, dtype):
     compiled = orion.parallel_for(function)
-    for n in (1, 2, 5, 9, 33):
-        expected = arguments(function, n, dtype)
+    for n, workers in combined((33, 9, 5, 2, 1), (2, 1)):
+        expected, found = arguments(function, n, dtype), arguments(function, n, dtype)
         function(*expected)
-        for workers in (1, 2):
-            found = arguments(function, n, dtype)
-            with orion.session(workers=workers, force_parallel=True):
-                compiled(*found)
-            for one, other in zip(expected, found, strict=True):
-                np.testing.assert_array_equal(one, other)
+        with orion.session(workers=workers, force_parallel=True):
+            compiled(*found)
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_the_loops_are_interchanged_only_where_they_jumped_through_memory():

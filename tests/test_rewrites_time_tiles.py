@@ -25,6 +25,7 @@ from orion.rewrites.time_tiles.cost import boxes, pays
 from orion.rewrites.time_tiles.find import find_time_tiles, is_permutable
 from orion.sets.maps import Maps
 from tests.loop_text import defined
+from tests.trials import times
 
 MATRIX, VECTOR = ArrayType("float64", 2), ArrayType("float64", 1)
 INT = ScalarType("int64", weak=True)
@@ -270,7 +271,7 @@ def f(A, B, C, T):
 """
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=times(25, 10), deadline=None)
 @given(data=st.data(), rounds=st.integers(4, 9), size=st.integers(40, 70))
 def test_random_sweeps(data, rounds, size):
     parts = []
