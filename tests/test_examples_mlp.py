@@ -12,8 +12,10 @@ sys.path.insert(0, str(EXAMPLES))
 
 import mlp  # noqa: E402
 
+from tests.trials import one_in  # noqa: E402
 
-@pytest.mark.parametrize("mode", mlp.MODES)
+
+@pytest.mark.parametrize("mode", one_in(2, mlp.MODES))
 def test_it_learns(mode, capsys):
     given = ["--images", "4000", "--units", "16", "--epochs", "3", "--workers", "2", "--mode", mode]
     assert mlp.run(mlp.parse(given)) > 0.9

@@ -18,6 +18,7 @@ from orion.cli.cli import main
 from orion.cli.loading import load_functions
 from orion.errors import UnsupportedLoopError
 from orion.reasons import CODES
+from tests.trials import one_in
 
 SCRIPT = """
 from __future__ import annotations
@@ -408,7 +409,7 @@ def run(*command, **options):
 COMMANDS = [["--help"], ["--version"], ["explain", "--help"], ["explain"], ["explain", "train.py"]]
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("arguments", one_in(2, COMMANDS), ids=" ".join)
 def test_the_command_and_the_module_are_the_same(script, arguments):
     command = [sys.executable, "-c", "import sys; from orion.cli.cli import main; sys.exit(main())"]
     one, other = run(*command, *arguments), run(sys.executable, "-m", "orion", *arguments)
