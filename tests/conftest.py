@@ -74,21 +74,18 @@ def pytest_runtest_protocol(item):
         return (yield)
 
 
-def shares_ray(test):
-    return is_on_ray(test) and test.path.stem in one_ray.FILES
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     """Of tests on Ray, those of some files share one, see `tests/one_ray.py`. That is before any fixture: those of a
     whole file begin clusters of their own."""
-    if shares_ray(item):
-        one_ray.keep()
-    elif is_on_ray(item):
-        one_ray.let_go()
+    if is_on_ray(item):
+        one_ray.prepare_for(item.path.stem)
+    else:
+        one_ray.leave_nodes()
 
 
 def pytest_sessionfinish():
+    one_ray.leave_nodes()
     one_ray.let_go()
 
 
@@ -104,4 +101,4 @@ def pytest_collection_modifyitems(config, items):
     """Where tests are not named one by one, some combinations of parameters are left out, see `tests/covering.py`."""
     if not any("::" in argument for argument in config.args):
         items[:] = covering.covering(items, SPILLED - {"test_array_steps_compiled"})
-    items.sort(key=lambda item: not shares_ray(item))  # one after the other, so that it is started once
+    items.sort(key=lambda item: one_ray.place_of(item.path.stem) if is_on_ray(item) else 2)

@@ -1,12 +1,17 @@
 """One Ray for the tests on Ray of several files, which takes seconds to start.
 
-The sessions of these tests use the Ray that Orion has started for `Keeper`, which ends it before the next test that has
-a Ray of its own, and at the end.
+The sessions of the tests of `FILES` use the Ray that Orion has started for `Keeper`. The tests of `ON_NODES` have a
+session on nodes in common, with its workers (`nodes`). Both are ended before the next test that has another Ray, and at
+the end.
 """
 
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from typing import Any
+
+from tests.ray_nodes import session_on
 
 WORKERS = 2
 
@@ -20,6 +25,12 @@ FILES = {
 }  # fmt: skip
 """Files whose tests on Ray begin sessions of at most so many workers, and look at nothing else of Ray."""
 
+ON_NODES = {"test_applied_nodes", "test_buffers_nodes", "test_served_attack", "test_served_nodes"}
+"""Files whose tests on Ray have the session `nodes`."""
+
+CPUS = (2, 1)
+"""Those of its nodes; the first is the driver's."""
+
 
 class Keeper:
     """Stands for a session that holds no CPUs."""
@@ -28,6 +39,36 @@ class Keeper:
 
 
 _keeper = Keeper()
+_on_nodes = ExitStack()
+_sessions: list[Any] = []
+
+
+def prepare_for(file: str) -> None:
+    """Have the Ray run that tests of this file share, if any, and no other."""
+    if file not in ON_NODES:
+        leave_nodes()
+    if file in FILES:
+        keep()
+    else:
+        let_go()
+
+
+def place_of(file: str) -> int:
+    """Where tests of this file are among all: those that share a Ray follow each other, so that it is started once."""
+    return 0 if file in FILES else 1 if file in ON_NODES else 2
+
+
+def nodes() -> Any:
+    """The session on nodes of tests of `ON_NODES`. It lasts until `prepare_for` others."""
+    if not _sessions:
+        _sessions.append(_on_nodes.enter_context(session_on(CPUS)))
+    return _sessions[0]
+
+
+def leave_nodes() -> None:
+    """End that session, if there is one, and its cluster."""
+    _sessions.clear()
+    _on_nodes.close()
 
 
 def keep() -> None:

@@ -1,17 +1,16 @@
 """Updates that are no sums (`orion.buffer(apply=)`) on several nodes: these tell each other of updates, and each
 applies all of them to the array and the helpers that it has."""
 
-import os
-import signal
-import threading
 import warnings
 
 import numpy as np
 import pytest
 
 import orion
-from tests.ray_nodes import session_on
+from tests import one_ray
+from tests.dying import kill_in_the_middle
 from tests.test_buffers import count, latest, look, loss, parallel_slr, samples, slowly
+from tests.trials import one_in
 
 pytestmark = [
     pytest.mark.ray,
@@ -20,11 +19,10 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nodes():
     """Two nodes, the driver's with two workers, the other with one."""
-    with session_on((2, 1)) as session:
-        yield session
+    return one_ray.nodes()
 
 
 def added(value, update):
@@ -234,18 +232,16 @@ def test_the_plan_says_so(nodes):
     assert "applied by `doubled`" in text
 
 
-@pytest.mark.parametrize("victim", [1, 2], ids=["beside a carrier", "a carrier"])
+@pytest.mark.parametrize("victim", one_in(2, [2, 1]), ids={1: "beside a carrier", 2: "a carrier"}.get)
 def test_a_worker_that_dies_takes_no_update_with_it(victim, nodes):
     group, totals = np.arange(4000) % 13, orion.zeros(13)
     late = orion.buffer(totals, doubled, max_delay=50)
     slowly(group, 10, late)
-    process = nodes._backend._team.group.processes[victim]
-    timer = threading.Timer(0.3, os.kill, [process, signal.SIGKILL])
-    timer.start()
+    killing = kill_in_the_middle(nodes._backend._team.group.processes[victim])
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         slowly(group, 400_000, late)
-    timer.cancel()
+    killing.join()
     assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
     np.testing.assert_array_equal(totals.to_numpy(), 4 * np.bincount(group))
     count(group, late)

@@ -1,8 +1,5 @@
 """Updates that may be late, on several nodes: each has the array, and carriers bring the updates of one to others."""
 
-import os
-import signal
-import threading
 import warnings
 from collections import Counter
 from contextlib import nullcontext
@@ -11,10 +8,11 @@ import numpy as np
 import pytest
 
 import orion
+from tests import one_ray
+from tests.dying import kill_in_the_middle
 from tests.oracles.buffered_loops import BufferedLoop
-from tests.ray_nodes import session_on
 from tests.test_buffers import cells, count, latest, look, loss, parallel_slr, samples, slowly, slr, topics
-from tests.trials import TIMES
+from tests.trials import TIMES, random_ones
 
 pytestmark = [
     pytest.mark.ray,
@@ -25,11 +23,10 @@ pytestmark = [
 ORDERS = ["magnitude", "round_robin", "random", "fifo"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nodes():
     """Two nodes, the driver's with two workers, the other with one."""
-    with session_on((2, 1)) as session:
-        yield session
+    return one_ray.nodes()
 
 
 def pacings():
@@ -79,19 +76,17 @@ def test_no_update_is_lost(bins, send, nodes):
         assert sent.early <= sent.rows
 
 
+@pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int16", "uint32"])
 @pytest.mark.parametrize("shape", [(300, 9), (300, 70), (60_000, 3)])
-def test_rows_and_elements_of_any_dtype(shape, dtype, nodes):
-    rng = np.random.default_rng(1)
-    row, data, expected = rng.integers(0, shape[0], 5000), np.ones(5000, dtype), np.zeros(shape, dtype)
-    for function in (add_rows, cells):
-        given = (data, row, expected) if function is cells else (data, row)
-        function.serial(*given, orion.buffer(expected))
-    for made in (np.zeros, orion.zeros):
-        w = made(shape, dtype)
-        add_rows(data, row, orion.buffer(w, max_delay=40))
-        cells(data, row, w, orion.buffer(w, max_delay=40))
-        np.testing.assert_array_equal(np.asarray(w), expected)
+def test_rows_and_elements_of_any_dtype(shape, dtype, made, nodes):
+    row, data, w = np.random.default_rng(1).integers(0, shape[0], 5000), np.ones(5000, dtype), made(shape, dtype)
+    add_rows(data, row, orion.buffer(w, max_delay=40))
+    cells(data, row, w, orion.buffer(w, max_delay=40))
+    each = np.arange(shape[1]) + 2  # one of `add_rows`, then those of `cells`
+    each[1:3] += 1
+    expected = np.bincount(row, minlength=shape[0])[:, None] * each
+    np.testing.assert_array_equal(np.asarray(w), expected.astype(dtype))
 
 
 def test_arrays_of_three_dimensions(nodes):
@@ -214,7 +209,7 @@ def test_an_estimate_says_that_it_does_not_know_what_is_sent(nodes):
 @pytest.mark.parametrize("part", range(TIMES))
 def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes):
     tally = Counter()
-    for seed in range(part, 60 * TIMES, TIMES):
+    for seed in range(part, random_ones(20, 60), TIMES):
         loop = BufferedLoop(1000 + seed)
         if loop.n and not loop.is_deterministic:
             loop.run(3, tally, nullcontext())
@@ -239,12 +234,10 @@ def test_a_worker_that_dies_takes_no_update_with_it(victim, nodes):
     group, totals = np.arange(4000) % 13, orion.zeros(13)
     late = orion.buffer(totals, max_delay=50, send=orion.pacing(batch="1KB"))
     slowly(group, 10, late)
-    process = nodes._backend._team.group.processes[victim]
-    timer = threading.Timer(0.3, os.kill, [process, signal.SIGKILL])
-    timer.start()
+    killing = kill_in_the_middle(nodes._backend._team.group.processes[victim])
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         slowly(group, 400_000, late)
-    timer.cancel()
+    killing.join()
     assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
     np.testing.assert_array_equal(totals.to_numpy(), 2 * np.bincount(group))

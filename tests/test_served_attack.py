@@ -1,12 +1,14 @@
 """Arrays that are served, in loops and calls of which somebody who had not written them thought."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import orion
-from orion.plan import served
 from orion.runtime.ray import announced
-from tests.ray_nodes import session_on
+from tests import one_ray
+from tests.served_ones import served_from
 
 pytestmark = [
     pytest.mark.ray,
@@ -16,17 +18,17 @@ pytestmark = [
 N, ROWS = 600, 300
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nodes():
     """Two nodes, the driver's with two workers, the other with one."""
-    with session_on((2, 1)) as session:
-        yield session
+    return one_ray.nodes()
 
 
 @pytest.fixture
-def small_ones(monkeypatch):
+def small_ones():
     """Small arrays are served too."""
-    monkeypatch.setattr(served, "SERVED_BYTES", 0)
+    with served_from(0):
+        yield
 
 
 @orion.parallel_for
@@ -164,7 +166,7 @@ def test_rounds_of_other_updates_keep_their_order(where, small_ones):
     row, w, expected = np.arange(N) % 60, np.zeros(60), np.zeros(60)
     out, wanted = np.zeros(5), np.zeros(5)
     other_rounds.serial(row, expected, orion.buffer(expected), wanted)
-    with session_on((2, 1)) if where == "nodes" else orion.session("threads", 3, force_parallel=True):
+    with nullcontext(one_ray.nodes()) if where == "nodes" else orion.session("threads", 3, force_parallel=True):
         other_rounds(row, w, orion.buffer(w, max_delay=50), out)
     np.testing.assert_array_equal(w, expected)
     np.testing.assert_array_equal(out, wanted)

@@ -1,8 +1,5 @@
 """Arrays with buffers that are served, on several nodes: these fetch what their tiles announce, and no more."""
 
-import os
-import signal
-import threading
 import warnings
 from collections import Counter
 from contextlib import nullcontext
@@ -11,11 +8,12 @@ import numpy as np
 import pytest
 
 import orion
-from orion.plan import served
+from tests import one_ray
+from tests.dying import kill_in_the_middle
 from tests.oracles.buffered_loops import BufferedLoop
-from tests.ray_nodes import session_on
-from tests.test_buffers import count, latest, loss, parallel_slr, samples, slowly, slr
-from tests.trials import TIMES
+from tests.served_ones import served_from
+from tests.test_buffers import count, latest, look, loss, parallel_slr, samples, slowly, slr
+from tests.trials import TIMES, one_in, random_ones
 
 pytestmark = [
     pytest.mark.ray,
@@ -27,17 +25,17 @@ LARGE = 200_000
 """Elements of eight bytes of an array that is served."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nodes():
     """Two nodes, the driver's with two workers, the other with one."""
-    with session_on((2, 1)) as session:
-        yield session
+    return one_ray.nodes()
 
 
 @pytest.fixture
-def small_ones(monkeypatch):
+def small_ones():
     """Small arrays are served too."""
-    monkeypatch.setattr(served, "SERVED_BYTES", 0)
+    with served_from(0, count, look, parallel_slr, slowly):
+        yield
 
 
 @orion.parallel_for
@@ -262,6 +260,7 @@ def test_updates_that_are_no_numbers_leave_all_as_it_was(nodes):
 @pytest.mark.parametrize("max_delay", [1, 7, 100])
 def test_no_update_is_later_than_was_said(max_delay, send, nodes, small_ones):
     assert latest(3, max_delay, n=600, send=send) <= max_delay
+    assert look.last_run.fetched
 
 
 def test_a_model_learns_as_it_does_one_by_one(nodes, small_ones):
@@ -276,7 +275,7 @@ def test_a_model_learns_as_it_does_one_by_one(nodes, small_ones):
 @pytest.mark.parametrize("part", range(TIMES))
 def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes, small_ones):
     tally = Counter()
-    for seed in range(part, 50 * TIMES, TIMES):
+    for seed in range(part, random_ones(20, 50), TIMES):
         loop = BufferedLoop(3000 + seed)
         if loop.n and not loop.is_deterministic:
             loop.run(3, tally, nullcontext())
@@ -284,19 +283,18 @@ def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes, small_ones)
     assert tally["fetched"] > tally["calls"] / 8
 
 
-@pytest.mark.parametrize("victim", [1, 2], ids=["beside a carrier", "a carrier"])
+@pytest.mark.parametrize("victim", one_in(2, [2, 1]), ids={1: "beside a carrier", 2: "a carrier"}.get)
 def test_a_worker_that_dies_takes_no_update_with_it(victim, nodes, small_ones):
     group, totals = np.arange(4000) % 13, orion.zeros(13)
     late = orion.buffer(totals, max_delay=50)
     slowly(group, 10, late)
-    process = nodes._backend._team.group.processes[victim]
-    timer = threading.Timer(0.3, os.kill, [process, signal.SIGKILL])
-    timer.start()
+    killing = kill_in_the_middle(nodes._backend._team.group.processes[victim])
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         slowly(group, 400_000, late)
-    timer.cancel()
+    killing.join()
     assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
     np.testing.assert_array_equal(totals.to_numpy(), 2 * np.bincount(group))
+    assert slowly.last_run.fetched
     count(group, late)
     np.testing.assert_array_equal(totals.to_numpy(), 3 * np.bincount(group))

@@ -30,6 +30,11 @@ def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     return itertools.islice(zip(*map(itertools.cycle, values), strict=True), longest)
 
 
+def random_ones(few: int, many: int) -> int:
+    """How many random things a slow test tries: few, or many each time."""
+    return many * TIMES if TIMES >= ALL else few * TIMES
+
+
 def worker_counts(*workers: int) -> Sequence[int]:
     """Of numbers of workers all, or the least and the greatest."""
     return workers if TIMES >= ALL else (workers[0], workers[-1])
