@@ -14,6 +14,9 @@ UNUSED = {"include_log_monitor": False, "no_monitor": True}
 """What Ray starts on the first node of a cluster and no test has a use for: who forwards logs to drivers, and who asks
 for more machines. The two take a second of a core, and half of the time until a cluster is there."""
 
+SOON = {"health_check_initial_delay_ms": 500, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
+"""Settings (`_system_config`) of a Ray that sees a dead node after two seconds, not sixteen."""
+
 
 def started_cluster(**head: Any) -> Any:
     """A Ray cluster that has one node, with these arguments of Ray; more may be added to it."""

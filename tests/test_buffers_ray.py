@@ -1,15 +1,14 @@
 """Updates that may be late on Ray: the actors of one node share the array and the clocks."""
 
-import os
-import signal
-import threading
 import warnings
 
 import numpy as np
 import pytest
 
 import orion
+from tests.dying import kill_in_the_middle
 from tests.test_buffers import count, loss, parallel_slr, samples, slowly, slr
+from tests.trials import one_in
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
@@ -50,17 +49,15 @@ def test_updates_that_are_no_numbers_leave_all_as_it_was(actors):
     np.testing.assert_array_equal(w.to_numpy(), 1.0)
 
 
-@pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
+@pytest.mark.parametrize("made", one_in(2, [orion.zeros, np.zeros]))
 def test_a_worker_that_dies_takes_no_update_with_it(made, actors):
     group, totals = np.arange(4000) % 13, made(13)
     late = orion.buffer(totals, max_delay=50)
     slowly(group, 10, late)
-    victim = actors._backend._team.group.processes[1]
-    timer = threading.Timer(0.3, os.kill, [victim, signal.SIGKILL])
-    timer.start()
+    killing = kill_in_the_middle(actors._backend._team.group.processes[1])
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         slowly(group, 400_000, late)
-    timer.cancel()
+    killing.join()
     assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
     np.testing.assert_array_equal(np.asarray(totals), 2 * np.bincount(group))

@@ -1,6 +1,7 @@
 """How much tests try: `ORION_TRIALS=3 make test` has them try more than a commit has to pass.
 
-- Random tests try so many times as much. Where each try takes long, they try fewer if no more is asked for (`times`).
+- Random tests try so many times as much. Where each try takes long, they try fewer if no more is asked for (`times`,
+  `random_ones`).
 - From 3 on, tests with several parameters run with all combinations of these. Else each value of each of them is tried
   once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself; of several
   numbers of workers the least and the greatest.
