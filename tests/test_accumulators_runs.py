@@ -1,9 +1,6 @@
 """Accumulators in runs of all kinds: orders, schedules, nodes, errors, checkpoints."""
 
 import math
-import os
-import signal
-import threading
 import warnings
 
 import numpy as np
@@ -11,6 +8,7 @@ import pytest
 
 import orion
 from orion.errors import ArgumentError, OutOfBoundsError, UnsupportedLoopError
+from tests.dying import kill_in_the_middle
 from tests.ray_nodes import session_on
 from tests.test_accumulators import P, affine, composed, least, matrices, nearest, same_bits, total
 
@@ -250,13 +248,11 @@ def test_a_worker_that_dies_adds_nothing_twice():
             acc = affine()
             long(x[:100], affine(), 2)
             victim = actors._backend._team.group.processes[1]
-            timer = threading.Timer(0.2, os.kill, [victim, signal.SIGKILL])
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("always")
                 if kills:
-                    timer.start()
+                    kill_in_the_middle(victim)
                 long(x, acc, 600)
-            timer.cancel()
             assert [one.category for one in seen] == [orion.WorkerReplacedWarning] * kills
             found.append(acc.value)
     assert found[0] == found[1]

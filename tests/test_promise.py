@@ -8,6 +8,7 @@ import pytest
 import orion
 from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE
+from tests.trials import worker_counts
 
 
 @orion.parallel_for
@@ -137,14 +138,16 @@ def test_threads_equal_one_worker_bit_for_bit(name, workers):
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_ray_equals_one_worker_bit_for_bit():
-    for workers in (1, 2, 3, 4):
-        with orion.session(backend="ray", workers=workers, force_parallel=True):
+    expected = {name: run(name, "serial", None) for name in NAMES}
+    with orion.session(backend="ray", workers=4, force_parallel=True):
+        for workers in worker_counts(4, 3, 2, 1):
+            orion.scale(workers)
             for name in NAMES:
                 function, make = case(name)
                 arguments = make()
                 result = function(*arguments)
                 found = [result, *(a.tobytes() for a in arguments if isinstance(a, np.ndarray))]
-                assert found == run(name, "serial", None), f"{name} on {workers} actors"
+                assert found == expected[name], f"{name} on {workers} actors"
 
 
 def run_in_order(function, arguments, order):
