@@ -1,8 +1,5 @@
 """Copies of arrays whose workers meet, on several nodes: each pulls all copies together, to the bits of one node."""
 
-import os
-import signal
-import threading
 import warnings
 from contextlib import contextmanager
 
@@ -11,9 +8,11 @@ import pytest
 
 import orion
 from orion.runtime.ray.predicted_meetings import at_meetings
+from tests.dying import kill_in_the_middle
 from tests.ray_nodes import session_on
 from tests.test_replicas import POLICIES, Simulated, blocks_of, follow, parallel_logistic, samples
-from tests.trials import TIMES
+from tests.test_replicas_ray import follow_slowly
+from tests.trials import TIMES, one_in
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
@@ -373,20 +372,19 @@ def test_copies_that_are_no_numbers_leave_all_as_it_was(name, place, nodes):
     assert_same_bits(state(x), state(expected))
 
 
-@pytest.mark.parametrize("victim", [0, 1, 2], ids=["who brings copies", "beside it", "on the other node"])
+@pytest.mark.parametrize("victim", one_in(2, [0, 1, 2]), ids=["brings copies", "beside it", "elsewhere"].__getitem__)
 def test_a_worker_that_dies_takes_no_copy_with_it(victim, nodes):
-    targets = np.random.default_rng(0).normal(size=(4_000, 20))
+    targets = np.random.default_rng(0).normal(size=(300, 20))
     found = []
     for kills in (True, False):
         x = orion.replicate(np.zeros(20), policy=orion.elastic(mode="sync", sync_every=1))
-        follow(targets[:100], x, 0.01)
-        timer = threading.Timer(0.15, os.kill, [nodes._backend._team.group.processes[victim], signal.SIGKILL])
+        follow_slowly(targets[:100], 1, x, 0.01)
+        process = nodes._backend._team.group.processes[victim]
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             if kills:
-                timer.start()
-            follow(targets, x, 0.01)
-        timer.cancel()
+                kill_in_the_middle(process)
+            follow_slowly(targets, 4_000_000, x, 0.01)
         assert [one.category for one in seen] == [orion.WorkerReplacedWarning] * kills
         found.append(state(x))
     assert_same_bits(*found)
