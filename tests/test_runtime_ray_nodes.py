@@ -6,8 +6,6 @@ import os
 import signal
 import socket
 import threading
-import time
-import warnings
 
 import numpy as np
 import pytest
@@ -20,6 +18,7 @@ from orion.runtime.ray.group import Group
 from orion.runtime.ray.lines import ChannelLine, RayLine
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Ready
+from tests.dying import kill_in_the_middle
 from tests.element_stores import scale
 from tests.ray_nodes import session_on
 from tests.runtime_programs import (
@@ -36,6 +35,7 @@ from tests.runtime_programs import (
     values_only,
 )
 from tests.torn_messages import differing_elements, torn_elements
+from tests.trials import one_in
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
@@ -46,14 +46,17 @@ def expected():
         return {name: outcome(name) for name in NAMES}
 
 
-@pytest.fixture(
-    scope="module",
-    params=[((2, 2), None), ((0, 1, 1), 0)],
-    ids=["driver with workers", "driver without workers, all arrays in files"],
-)
+PLACES = {"driver with workers": ((2, 2), None), "driver without workers, all arrays in files": ((0, 1, 1), 0)}
+"""The CPUs of nodes, and from how many bytes on arrays are in files."""
+
+on_one = pytest.mark.parametrize("nodes", one_in(2, [*PLACES]), indirect=True, scope="module")
+"""Tests of workers that are started anew, and of what breaks off: one of these will do, by default."""
+
+
+@pytest.fixture(scope="module", params=[*PLACES])
 def nodes(request, tmp_path_factory):
     """A session over several nodes; the first is the driver's. Arrays are in memory, or all in files."""
-    cpus, above = request.param
+    cpus, above = PLACES[request.param]
     spill = {} if above is None else {"spill": tmp_path_factory.mktemp("spill"), "spill_above": above}
     with session_on(cpus, **spill) as session:
         yield session
@@ -87,6 +90,7 @@ def test_a_message_whose_source_is_overwritten_as_soon_as_it_was_read_is_never_t
     assert differing_elements(200, rounds=50) == 0
 
 
+@on_one
 def test_where_the_driver_cannot_be_reached_orders_are_calls_of_ray(nodes, expected, monkeypatch):
     def closed(host):
         raise PermissionError("a firewall")
@@ -261,6 +265,7 @@ def test_elements_that_were_stored_are_sent_again(nodes):
             tokens[d, d % 7] = d + 100.0 * k
 
 
+@on_one
 def test_segments_that_are_files_have_no_names_during_a_run(nodes, expected, monkeypatch):
     import orion.runtime.ray.group as group
 
@@ -274,6 +279,7 @@ def test_segments_that_are_files_have_no_names_during_a_run(nodes, expected, mon
     nodes.close()
 
 
+@on_one
 def test_an_error_on_one_node_ends_the_run_on_all(nodes):
     a, out, index = np.arange(100.0), np.zeros(10_000), np.zeros(10_000, np.int64)
     index[9_000] = 100  # among the last iterations: those of the last worker, which is not on the first node
@@ -284,43 +290,33 @@ def test_an_error_on_one_node_ends_the_run_on_all(nodes):
         divides(np.zeros(1000), 4)
 
 
+@on_one
 def test_ctrl_c_reaches_all_nodes(nodes):
     mix(**cases()["rotated"][1])  # the actors are there, and have the kernels
     arguments = cases()["rotated"][1] | {"rounds": 1_000_000}
     timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
     timer.start()
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         mix(**arguments)
-    assert time.monotonic() - start < 30
     assert nodes._backend._team.group.is_whole
     np.testing.assert_array_equal(arguments["W"], integers(60))
 
 
+@on_one
 def test_a_run_whose_worker_on_another_node_dies_is_done_again(nodes):
-    """A worker that dies before the run has begun is replaced without a word: then it is tried once more, later."""
-    mix(**cases()["rotated"][1])
-    expected = long_mix(250)
+    mix(**long_mix(1))
+    mine, expected = long_mix(500), long_mix(500)
     with orion.session("serial"):
         mix(**expected)
-    for delay in (0.1, 0.2, 0.5, 2.0):
-        mine = long_mix(250)
-        victim = nodes._backend._team.group.processes[-1]
-        timer = threading.Timer(delay, os.kill, [victim, signal.SIGKILL])
-        timer.start()
-        start = time.monotonic()
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            mix(**mine)
-        timer.join()
-        assert time.monotonic() - start < 60
-        np.testing.assert_array_equal(mine["W"], expected["W"])
-        np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
-        if any(issubclass(one.category, orion.WorkerReplacedWarning) for one in told):
-            return
-    pytest.fail("no death came while the loop ran")
+    killing = kill_in_the_middle(nodes._backend._team.group.processes[-1])
+    with pytest.warns(orion.WorkerReplacedWarning, match="is done again"):
+        mix(**mine)
+    killing.join()
+    np.testing.assert_array_equal(mine["W"], expected["W"])
+    np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
 
 
+@on_one
 def test_a_killed_actor_on_another_node_is_reported_where_arrays_are_too_large(nodes, expected, monkeypatch):
     mix(**cases()["rotated"][1])
     monkeypatch.setattr("orion.runtime.ray.before_images.MOST", 0.0)
@@ -328,10 +324,8 @@ def test_a_killed_actor_on_another_node_is_reported_where_arrays_are_too_large(n
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 1_000_000}
     timer = threading.Timer(1.0, os.kill, [victim, signal.SIGKILL])
     timer.start()
-    start = time.monotonic()
     with pytest.raises(orion.WorkerLostError):
         mix(**arguments)
-    assert time.monotonic() - start < 30
     np.testing.assert_array_equal(arguments["W"], integers(60))
     assert_same(outcome("two loops"), expected["two loops"])
 
@@ -349,6 +343,7 @@ def test_an_actor_on_another_node_that_died_between_runs_is_replaced_without_an_
     np.testing.assert_array_equal(H.to_numpy(), expected)
 
 
+@on_one
 def test_what_goes_wrong_while_nodes_are_made_ready_leaves_the_next_call_right(nodes, monkeypatch):
     """Ctrl-C before the answers are read: the same workers go on. A worker that says no: its error is raised."""
     H, expected = array(integers(40)), integers(40)
@@ -406,6 +401,7 @@ def test_workers_of_different_nodes_have_connections_and_without_them_calls_of_r
     assert_same(outcome("sums"), expected["sums"])
 
 
+@on_one
 def test_a_run_whose_connections_break_is_done_again(nodes, expected):
     def break_connections(worker):
         for link in worker._links.values():
