@@ -23,11 +23,11 @@ WORKERS = 2
 FILES = {
     "test_array_repr", "test_buffers_ray", "test_checkpoints", "test_counted_lists", "test_dynamic",
     "test_early_exits", "test_element_stores", "test_examples_bpr", "test_examples_gbt", "test_examples_lda",
-    "test_examples_lda_gibbs", "test_examples_slr", "test_examples_sparse", "test_examples_tensor",
-    "test_examples_word2vec", "test_frontend_iterables", "test_frontend_lists", "test_frontend_tuples",
-    "test_index_arrays", "test_inspected_loops", "test_keyed_random", "test_made_arrays", "test_mapped_keys",
-    "test_matrices", "test_outside_arrays", "test_passes_array_names", "test_passes_options", "test_passes_picking",
-    "test_passes_unpacking", "test_plan_together", "test_renaming", "test_returned_arrays",
+    "test_examples_lda_gibbs", "test_examples_sgd_mf", "test_examples_slr", "test_examples_sparse",
+    "test_examples_tensor", "test_examples_word2vec", "test_frontend_iterables", "test_frontend_lists",
+    "test_frontend_tuples", "test_index_arrays", "test_inspected_loops", "test_keyed_random", "test_made_arrays",
+    "test_mapped_keys", "test_matrices", "test_outside_arrays", "test_passes_array_names", "test_passes_options",
+    "test_passes_picking", "test_passes_unpacking", "test_plan_together", "test_renaming", "test_returned_arrays",
     "test_runtime_ray_versions", "test_runtime_rounds", "test_scans", "test_shuffle", "test_tsvc",
     "test_whole_functions",
 }  # fmt: skip

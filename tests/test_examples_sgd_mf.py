@@ -283,14 +283,12 @@ def test_control_c_ends_the_program_with_130(small: Path) -> None:
 
 
 @pytest.mark.ray
-def test_ray_gives_the_same_digits_as_threads(small: Path) -> None:
+def test_ray_gives_the_same_digits_as_threads(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     printed = []
     for backend in ("threads", "ray"):
-        command = [sys.executable, str(EXAMPLES / "sgd_mf.py"), "--ratings", str(small), "--epochs", "3"]
-        command += ["--backend", backend, "--workers", "2", "--no-compare"]
-        finished = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert finished.returncode == 0, finished.stderr
-        printed.append(errors_in(finished.stdout))
+        options = ["--ratings", str(small), "--epochs", "3", "--backend", backend, "--workers", "2", "--no-compare"]
+        assert sgd_mf.main(options) == 0
+        printed.append(errors_in(capsys.readouterr().out))
     assert len(printed[0]) == 4
     assert printed[0] == printed[1]
 

@@ -346,19 +346,6 @@ def test_what_the_cluster_has_no_room_for_is_refused(actors):
         pass
 
 
-def test_too_many_workers_for_this_machine_are_refused_before_ray_is_started(actors, monkeypatch):
-    import ray
-
-    actors.close()
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
-    with (
-        orion.session("ray", 300, force_parallel=True),
-        pytest.raises(orion.ArgumentError, match=r"(?s)workers=300 is too many.*\d+ are the limit"),
-    ):
-        divides(np.zeros(300), 2)
-    assert not ray.is_initialized()
-
-
 def test_an_inner_session_is_told_at_once_that_the_outer_one_holds_the_cpus(actors):
     mix(**cases()["rotated"][1])
     with (
@@ -444,6 +431,19 @@ def test_ending_the_session_from_another_thread_waits_for_the_loop(actors, expec
     actors.close()
     caller.join()
     assert_same(results[0], expected["two loops"])
+
+
+def test_too_many_workers_for_this_machine_are_refused_before_ray_is_started(actors, monkeypatch):
+    import ray
+
+    actors.close()
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    with (
+        orion.session("ray", 300, force_parallel=True),
+        pytest.raises(orion.ArgumentError, match=r"(?s)workers=300 is too many.*\d+ are the limit"),
+    ):
+        divides(np.zeros(300), 2)
+    assert not ray.is_initialized()
 
 
 def test_ray_outlives_the_thread_that_started_it(actors, expected):
