@@ -12,7 +12,7 @@ from tests import one_ray
 from tests.dying import kill_in_the_middle
 from tests.oracles.buffered_loops import BufferedLoop
 from tests.test_buffers import cells, count, latest, look, loss, parallel_slr, samples, slowly, slr, topics
-from tests.trials import TIMES, random_ones
+from tests.trials import TIMES, times
 
 pytestmark = [
     pytest.mark.ray,
@@ -209,7 +209,7 @@ def test_an_estimate_says_that_it_does_not_know_what_is_sent(nodes):
 @pytest.mark.parametrize("part", range(TIMES))
 def test_no_update_of_a_random_loop_is_lost_or_too_late(part, nodes):
     tally = Counter()
-    for seed in range(part, random_ones(20, 60), TIMES):
+    for seed in range(part, times(60, 20), TIMES):
         loop = BufferedLoop(1000 + seed)
         if loop.n and not loop.is_deterministic:
             loop.run(3, tally, nullcontext())

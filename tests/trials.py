@@ -1,7 +1,6 @@
 """How much tests try: `ORION_TRIALS=3 make test` has them try more than a commit has to pass.
 
-- Random tests try so many times as much. Where each try takes long, they try fewer if no more is asked for (`times`,
-  `random_ones`).
+- Random tests try so many times as much. Where each try takes long, they try fewer if no more is asked for (`times`).
 - From 3 on, tests with several parameters run with all combinations of these. Else each value of each of them is tried
   once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself; of several
   numbers of workers the least and the greatest.
@@ -29,11 +28,6 @@ def combined(*values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         return itertools.product(*values)
     longest = max(map(len, values))
     return itertools.islice(zip(*map(itertools.cycle, values), strict=True), longest)
-
-
-def random_ones(few: int, many: int) -> int:
-    """How many random things a slow test tries: few, or many each time."""
-    return many * TIMES if TIMES >= ALL else few * TIMES
 
 
 def worker_counts(*workers: int) -> Sequence[int]:
