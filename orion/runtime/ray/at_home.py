@@ -172,19 +172,19 @@ class AtHome(Beside):
 
     def _ask(self) -> None:
         """Ask the home node for what workers of this one ask for, until they have done their iterations."""
-        told, begun = np.full(len(self._here), self._base), np.full(len(self._here), True)
-        while begun.any():
+        told, at_work = np.full(len(self._here), self._base), np.full(len(self._here), True)
+        while at_work.any():
             clocks, asked = self._look()
             come = np.flatnonzero(asked > told)
             for k in come.tolist():
                 self._send(0, self._here.item(k), asked.item(k) - self._base)
                 self._note(meetings=1)
             told[come] = asked[come]
-            ended = begun & (clocks >= self._base + DONE) & (asked <= told)
-            begun &= ~ended
+            ended = at_work & (clocks >= self._base + DONE) & (asked <= told)
+            at_work &= ~ended
             if ended.any():
                 flags = [Flag(meeting_of(self.loop), worker, DONE) for worker in self._here[ended].tolist()]
-                last = [] if begun.any() else [Flag(meeting_of(self.loop), -1 - self._nodes.own, DONE)]
+                last = [] if at_work.any() else [Flag(meeting_of(self.loop), -1 - self._nodes.own, DONE)]
                 self._deliver(0, (*flags, *last), ())
             if len(come) or ended.any():
                 self._pause.begin()

@@ -79,7 +79,7 @@ class OverlappedCentre(AtHome):
         for one in self._replicas:
             notes, none, few = Stand(0, part.round).notes, one.array[:0].copy(), one.posted[:, :0]
             give(none, few.copy(), none.copy(), self._alpha, 0, clocks, notes, control)
-            settle_for(none, few.copy(), none.copy(), self._alpha, 0, clocks, notes, False, control)  # of either kind
+            settle_for(none, few.copy(), none.copy(), self._alpha, 0, clocks, notes, False, control)
             take_post(clocks, notes, False)
             posts_are_there(clocks, notes)
             can_go_on(clocks, notes)
