@@ -63,7 +63,7 @@ class LateUpdates:
 @dataclass(frozen=True, slots=True, eq=False)
 class Pulls:
     """How often one worker has pulled its copies of `arrays` and these together in a loop, and how often it waited for
-    others where all meet."""
+    others: at meetings, for its turn, for what all have posted, or for the home node to pull its copies."""
 
     line: int
     worker: int

@@ -607,7 +607,7 @@ def test_copies_that_are_no_numbers_leave_all_as_it_was(name, workers):
     follow(targets, x, 0.1)
     centre, copies = w.copy(), x.copies.copy()
     targets[77, 3] = np.nan
-    with pytest.raises(UpdateError, match="in place 3 in the order of C, is not a number"):
+    with pytest.raises(UpdateError, match="in place 3 in the order of C, is not a finite number"):
         follow(targets, x, 0.1)
     np.testing.assert_array_equal(w, centre)
     np.testing.assert_array_equal(x.copies, copies)

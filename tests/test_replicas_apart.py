@@ -126,6 +126,68 @@ def test_the_bits_are_those_of_threads(name, momentum, n, every, nodes):
         assert one.tobytes() == other.tobytes()
 
 
+@orion.parallel_for
+def both(of, x, y):
+    for s in range(of.shape[0]):
+        for k in range(x.shape[0]):
+            x[k] += of[s] * (k + 1) - 0.1 * x[k]
+        for k in range(y.shape[0]):
+            for m in range(y.shape[1]):
+                y[k, m] -= 2 * of[s] + 0.1 * y[k, m]
+
+
+@pytest.mark.parametrize("mode", ["round_robin", "overlap"])
+def test_each_replica_has_its_own_alpha(mode, nodes):
+    """Of one and of two dimensions, whose rows are longer in memory."""
+    of = np.random.default_rng(4).normal(size=50)
+
+    def fitted():
+        x, y = replica(mode, np.zeros(7), 2, alpha=0.35), replica(mode, orion.zeros((3, 5)), 2, alpha=0.1)
+        both(of, x, y)
+        return [x.array, x.copies[:3], np.asarray(y.array), y.copies[:3, :, :5]]
+
+    found = fitted()
+    with orion.session("threads", 3, force_parallel=True):
+        expected = fitted()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@orion.parallel_for
+def two_numbers(of, x, step):
+    for s in range(of.shape[0]):
+        x[0] -= step * (x[0] - of[s])
+        x[1] += step * x[0]
+
+
+@orion.parallel_for
+def epochs(of, x, step, n):
+    for e in range(n):
+        for s in range(of.shape[0]):
+            x[0] -= step * (x[0] - of[s] * (e + 1))
+        for s in range(2):
+            x[1] += of[s] * step
+
+
+@pytest.mark.parametrize("mode", ["sync", "round_robin", "overlap"])
+def test_single_elements_are_read_anew_after_each_pull(mode, nodes):
+    """Such as a compiler would rather keep in registers; and rounds of two loops, one of which has fewer iterations
+    than there are workers."""
+    of = np.random.default_rng(5).normal(size=40)
+
+    def fitted():
+        x, y = replica(mode, np.zeros(2), 3), replica(mode, np.zeros(2), 1)
+        two_numbers(of, x, 0.1)
+        epochs(of, y, 0.1, 4)
+        return [x.array, x.copies[:3], y.array, y.copies[:3]]
+
+    found = fitted()
+    with orion.session("threads", 3, force_parallel=True):
+        expected = fitted()
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("made", [np.zeros, orion.zeros], ids=["NumPy's", "Orion's"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", ["round_robin", "overlap"])
@@ -193,12 +255,22 @@ def test_copies_that_are_no_numbers_leave_all_as_it_was(name, place, nodes):
     centre, copies = w.to_numpy().copy(), x.copies.copy()
     wrong = targets.copy()
     wrong[place, 3] = np.nan
-    with pytest.raises(orion.UpdateError, match="is not a number"):
+    with pytest.raises(orion.UpdateError, match="is not a finite number"):
         follow(wrong, x, 0.1)
     np.testing.assert_array_equal(w.to_numpy(), centre)
     np.testing.assert_array_equal(x.copies, copies)
     follow(targets, x, 0.1)
     assert np.isfinite(w.to_numpy()).all()
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_infinite_copies_are_told_of(name, nodes):
+    of = np.ones(9)
+    of[[1, 7]] = np.inf
+    x = replica(name, orion.zeros(5), 20)
+    with pytest.raises(orion.UpdateError, match="is not a finite number"):
+        count_up(of, 1, x)
+    assert not np.asarray(x.array).any()
 
 
 @pytest.mark.parametrize("victim", [0, 2], ids=["who pulls for others", "on the other node"])

@@ -361,7 +361,7 @@ def test_copies_that_are_no_numbers_leave_all_as_it_was(name, place, nodes):
     before = state(x)
     wrong = targets.copy()
     wrong[place, 3] = np.nan
-    with pytest.raises(orion.UpdateError, match="is not a number"):
+    with pytest.raises(orion.UpdateError, match="is not a finite number"):
         follow(wrong, x, 0.1)
     assert_same_bits(state(x), before)
     follow(targets, x, 0.1)  # and goes on

@@ -55,7 +55,7 @@ def test_copies_that_are_no_numbers_leave_all_as_it_was(actors):
     follow(targets, x, 0.1)
     centre, copies = w.to_numpy().copy(), x.copies.copy()
     targets[77, 3] = np.nan
-    with pytest.raises(orion.UpdateError, match="is not a number"):
+    with pytest.raises(orion.UpdateError, match="is not a finite number"):
         follow(targets, x, 0.1)
     np.testing.assert_array_equal(w.to_numpy(), centre)
     np.testing.assert_array_equal(x.copies, copies)

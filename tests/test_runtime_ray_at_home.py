@@ -150,3 +150,11 @@ def test_the_bits_are_those_of_one_node_however_slow_others_are(part, kind):
                 np.testing.assert_array_equal(there.arrays["copies"][worker], alone.arrays["copies"][worker])
         sent = sum(node.thread.sent.bytes for node in found)
         assert sent == sum(one_by_one(column.tolist(), place, 8 * SIZE, in_turn=True).bytes for column in pulls.T)
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_a_node_without_tiles_says_nothing(kind):
+    """Nobody waits for what it would say: it might come when another loop has begun."""
+    pulls, values = np.array([[2], [0]]), np.ones((2, 1, 6, SIZE))
+    found = run(kind, [0, 1], pulls, values, np.random.default_rng(0), 0.0)
+    assert [node.thread.sent.messages for node in found] == [0, 0]

@@ -127,11 +127,12 @@ def replicate(w: Dense, policy: Policy) -> Replicated:
     x=x)`, as checkpoints hold the centre and the momentum of all workers that there were, not copies.
 
     Such a loop reads `w` itself nowhere, and each loop that has `x` updates it. Several in one loop have policies with
-    the same mode and `sync_every`. On several nodes policies in which all workers meet run on all, with the bits that
-    as many workers of one node give; the others run on one.
+    the same mode and `sync_every`. Several nodes give the bits of as many workers of one node, but with "async" and
+    "hogwild", which have other bits each time.
 
     Errors: `ArgumentError` for an array that is not dense, writeable, in the order of C and of real floats; and for a
-    policy that is none. Where copies become NaN, the call raises `UpdateError`, and all is as it was before it.
+    policy that is none. Where copies become NaN or infinite, the call raises `UpdateError`, and all is as it was
+    before it.
 
     >>> import numpy as np, orion
     >>> @orion.parallel_for

@@ -79,8 +79,9 @@ FIRST_HERE, END_HERE, HISTOGRAM = range(11, 14)
 often it has applied updates, has waited for others, how many iterations updates of others were late at most, to how
 many elements it has applied some; after how many iterations it does so next, where all do at once; the last of its
 tiles, -1 for none: a walk may be given some of them at a time; whether nothing can be late, and nobody waits; the
-least clock that it saw when it waited last; the first worker of its node, and the one after the last, who pull all
-copies there are on this node; and then how often updates were late by how much, in `BINS` parts of what they may be."""
+least clock that it saw when it waited last; the first worker of its node (0 on the home node, on others more), and
+the one after the last, who pull all copies there are on this node; and then how often updates were late by how much, in
+`BINS` parts of what they may be."""
 
 BINS = 16
 NOTES_SIZE = HISTOGRAM + BINS

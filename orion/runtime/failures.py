@@ -58,7 +58,9 @@ def _not_a_number(function: Function, loop: PreparedLoop, number: int, place: in
 def _copy_not_a_number(function: Function, loop: PreparedLoop, number: int, place: int) -> UpdateError:
     """The error for a copy of an array that is not a number."""
     found, user = loop.plan.nest.replicas[number], loop.kernel.user
-    what = f"a worker's copy `{found.name}` of `{found.array}`, in place {place} in the order of C, is not a number"
+    what = (
+        f"a worker's copy `{found.name}` of `{found.array}`, in place {place} in the order of C, is not a finite number"
+    )
     why = f"`{found.array}` and all copies of it are as they were"
     hint = f"look at what the loop does with `{found.name}`: a division by 0, or steps that are too large"
     return UpdateError(in_users_words(describe(what, span=found.span, source=user, why=why, hint=hint), function))

@@ -17,8 +17,8 @@ INTRINSICS = (
     "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish",
     "fitting", "float_power", "floor_divided", "has_raised", "held_stop", "helper_function", "int_power",
     "is_after_end", "is_alarmed", "is_left", "is_ready", "is_to_leave", "near_remainder", "nonzero", "python_power",
-    "seldom", "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function",
-    "trip_count", "walk_function", "with_elements",
+    "seldom", "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end",
+    "tile_function", "trip_count", "walk_function", "with_elements",
 )  # fmt: skip
 KEYED = ("integer_between", "normal_of", "uniform_of")
 SLICES = ("assign_part", "put_part", "put_whole")
@@ -36,7 +36,7 @@ BUFFERS = (
 )  # fmt: skip
 REPLICAS = (
     "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "meeting_is_over",
-    "pull", "pull_all", "pull_freely", "pulled_at_home", "with_momentum",
+    "pull", "pull_all", "pull_freely", "pulled_at_home", "seen_elsewhere", "with_momentum",
 )  # fmt: skip
 OVERLAPPED = (
     "alpha_overlapped", "await_given", "await_posts", "await_settled", "has_posted", "move_apart", "pull_posted",

@@ -92,8 +92,12 @@ class Pulls:
     def _pull_now(self, writer: Writer, is_last: str) -> None:
         """Pull, for the last time or not in this round."""
         passed = [*self._passed(), *([is_last] if self._is_overlapped else []), "control"]
+        for one in self._replicas:
+            writer.add(f"seen_elsewhere({self._names.user(one.name)})")
         with writer.block(f"if not {self._pull}({', '.join(passed)}):"):
             writer.add(self._leave)
+        for one in self._replicas:
+            writer.add(f"seen_elsewhere({self._names.user(one.name)})")
         for one in self._with_momentum:
             writer.add(f"keep_copy({self._names.user(one.before)}, {self._names.user(one.name)})")
 

@@ -32,8 +32,9 @@ class NoAlias(CompilerBase):  # type: ignore[misc]
     """Numba's compiler, told that no two arguments overlap where one of them is written.
 
     The alias check at each call of a loop makes this so. It holds for one tile: what another worker writes meanwhile is
-    never touched by it. Only walks call tiles, so they are compiled without a way in for Python or C, and are kept on
-    disk as a part of the walk: a fifth less time for a kernel.
+    never touched by it, but for copies of arrays while they are pulled (`replicas.py`). Only walks call tiles, so
+    they are compiled without a way in for Python or C, and are kept on disk as a part of the walk: a fifth less time
+    for a kernel.
     """
 
     def define_pipelines(self) -> list[Any]:

@@ -131,7 +131,7 @@ def move_part(
             for e in range(size):
                 total[e] += alpha * (post[start + e] - before[start + e])
         for e in range(size):
-            if total[e] != total[e]:
+            if total[e] - total[e] != 0:
                 wrong = start + e
             after[start + e] = before[start + e] + total[e]
     return wrong
@@ -188,7 +188,7 @@ def settle_own(
     moved = all_posts[(1 - parity) * workers + notes[WORKER]]  # nobody reads the post before the last any more
     for e in range(len(mine)):
         moved[e] = alpha * (last[e] - before[e])
-        if moved[e] != moved[e]:
+        if moved[e] - moved[e] != 0:
             wrong = e
         mine[e] -= moved[e]
     if wrong >= 0:
@@ -330,7 +330,7 @@ def settle_for(
     last = posted[parity * workers + notes[WORKER]]
     for e in range(len(given)):
         given[e] = alpha * (last[e] - before[e])
-        if given[e] != given[e]:
+        if given[e] - given[e] != 0:
             wrong = e
     if wrong >= 0:
         tell_not_a_number(number, wrong, control)

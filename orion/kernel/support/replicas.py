@@ -16,8 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
-from numba.extending import register_jitable
+from numba.core import types
+from numba.extending import intrinsic, register_jitable
 
 from orion.kernel.calling import (
     ASKED,
@@ -48,6 +50,21 @@ def alpha_of(clocks: Any, moving: float) -> float:  # pragma: no cover - compile
     return float(moving / max(workers, 1))
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def seen_elsewhere(typing: Any, array: Any) -> Any:
+    """What is in an array is there for others to see before this, and is read anew after it: others may change it here,
+    which arguments of tiles (`NoAlias`) are otherwise taken not to be."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        pointer = builder.bitcast(data, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type])
+        builder.asm(kind, "", "r,~{memory}", [pointer], side_effect=True)
+        return context.get_dummy_value()
+
+    return types.void(array), generate
+
+
 # ------------------------------------------------------------ one worker's copy
 
 
@@ -62,7 +79,7 @@ def pull(own: Any, centre: Any, alpha: float, number: int, locks: Any, control: 
             return False
         for e in range(first, min(first + BLOCK, len(mine))):
             difference = alpha * (mine[e] - shared[e])
-            if difference != difference:
+            if difference - difference != 0:  # infinite, or not a number
                 wrong = e
             mine[e] -= difference
             shared[e] += difference
@@ -79,7 +96,7 @@ def pull_freely(own: Any, centre: Any, alpha: float, number: int, control: Any) 
     mine, shared, wrong = own.reshape(-1), centre.reshape(-1), -1
     for e in range(len(mine)):
         difference = alpha * (mine[e] - shared[e])
-        if difference != difference:
+        if difference - difference != 0:  # infinite, or not a number
             wrong = e
         mine[e] -= difference
         shared[e] += difference
@@ -116,6 +133,7 @@ def pulled_at_home(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no
     own = notes[WORKER]
     notes[COUNT] += 1
     notes[FLUSHES] += 1
+    notes[WAITS] += 1
     come = (notes[ROUND] << ROUND_BITS) + notes[COUNT]
     store_release(clocks, own * CLOCK_STRIDE + ASKED, come)
     return bool(is_there(clocks, own, come, control))
@@ -143,6 +161,7 @@ def await_turn(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cov
     own, turn = notes[WORKER], (notes[ROUND] << ROUND_BITS) + notes[COUNT] + 1
     for other in range(len(clocks) // CLOCK_STRIDE):
         needed = turn if other < own else turn - 1
+        notes[WAITS] += other != own and load_acquire(clocks, other * CLOCK_STRIDE) < needed
         if other != own and not is_there(clocks, other, needed, control):
             return False
     return True
@@ -222,7 +241,7 @@ def pull_all(
                 own[first + e] -= difference
                 total[e] += difference
         for e in range(size):
-            if total[e] != total[e]:
+            if total[e] - total[e] != 0:
                 wrong = first + e
             shared[first + e] += total[e]
     if wrong >= 0:
@@ -244,7 +263,7 @@ def average(
         sum_up(all_copies, there, first, size, total)
         for e in range(size):
             shared[first + e] = total[e] / len(there)
-            if total[e] != total[e]:
+            if total[e] - total[e] != 0:
                 wrong = first + e
         spread_out(all_copies, there, first, size, shared)
     if wrong >= 0:
@@ -269,7 +288,7 @@ def average_with_momentum(
             difference = shared[first + e] - total[e] / len(there)
             speed[first + e] = momentum * speed[first + e] + difference
             shared[first + e] -= step * (difference + momentum * speed[first + e])
-            if difference != difference:
+            if difference - difference != 0:  # infinite, or not a number
                 wrong = first + e
         spread_out(all_copies, there, first, size, shared)
     if wrong >= 0:

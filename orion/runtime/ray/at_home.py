@@ -64,7 +64,7 @@ class AtHome(Beside):
         self._run, self._sender, self._nodes, self._arrays = run, sender, nodes, arrays
         self._here, self._is_home = nodes.workers_of(nodes.own), nodes.own == 0
         self.loop, self._base, self._replicas = -1, 0, tuple[Shared, ...]()
-        self._alpha, self._pause, self._news = 0.0, Pause(), Condition()
+        self._pause, self._news = Pause(), Condition()
         self._numbers = Counter[str]()
         self._busy: set[int] = set()
         """The other nodes that have workers with iterations to do, on the home node."""
@@ -75,14 +75,17 @@ class AtHome(Beside):
 
     def begin(self, part: LoopPart) -> None:
         """Be ready for a round: nobody has begun it on any node."""
+        from orion.kernel.support.carried import set_clock
+
         if self.loop != part.number:
             self.loop = part.number
             self._replicas = tuple(map(self._shared, part.loop.plan.nest.replicas))
         self._base = part.round << ROUND_BITS
         with_tiles = [worker for worker, own in enumerate(part.loop.schedule.order) if len(own)]
         self._busy = {self._nodes.place[worker] for worker in with_tiles} - {0}
-        self._alpha = self._policy.alpha_of(len(with_tiles))
+        self._alphas = [self._policy(one).alpha_of(len(with_tiles)) for one in self._replicas]
         self._look()
+        set_clock(np.zeros(CLOCK_STRIDE, np.int64), 0, 0)  # compiles it, or takes it from the disk
 
     def _shared(self, one: Replica) -> Shared:
         copies = self._arrays[one.copies]
@@ -90,9 +93,9 @@ class AtHome(Beside):
         copies, posted = (array.reshape(len(array), prod(array.shape[1:])) for array in (copies, posted))
         return Shared(one, copies, posted, self._arrays[one.array].reshape(-1))
 
-    @property
-    def _policy(self) -> Elastic:
-        policy = self._replicas[0].replica.policy
+    @staticmethod
+    def _policy(one: Shared) -> Elastic:
+        policy = one.replica.policy
         assert isinstance(policy, Elastic)
         return policy
 
@@ -172,7 +175,7 @@ class AtHome(Beside):
 
     def _ask(self) -> None:
         """Ask the home node for what workers of this one ask for, until they have done their iterations."""
-        told, at_work = np.full(len(self._here), self._base), np.full(len(self._here), True)
+        told, at_work = np.full(len(self._here), self._base), self._look()[0] < PAST_ALL
         while at_work.any():
             clocks, asked = self._look()
             come = np.flatnonzero(asked > told)

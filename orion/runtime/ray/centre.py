@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.policies import Mode
-from orion.kernel.calling import ASKED, CLOCK_STRIDE
+from orion.kernel.calling import ASKED
 from orion.runtime.parts import LoopPart
 from orion.runtime.ray.at_home import AtHome
 from orion.runtime.ray.meetings import LEFT_SECONDS
@@ -72,18 +72,27 @@ class Centre(AtHome):
             with self._news:
                 self._news.wait_for(lambda: self._asked or not self._busy, LEFT_SECONDS)
 
+    @property
+    def _mode(self) -> Mode:
+        """That of all replicas of the loop."""
+        return self._policy(self._replicas[0]).mode
+
     def _next(self) -> int | None:
         """A worker of another node whose copy may be pulled now."""
         with self._news:
             asked = dict(self._asked)
-        if self._policy.mode is not Mode.ROUND_ROBIN:
+        if self._mode is not Mode.ROUND_ROBIN:
             return next(iter(asked), None)
         return next((worker for worker, pull in asked.items() if self._is_turn_of(worker, pull)), None)
 
     def _is_turn_of(self, worker: int, pull: int) -> bool:
         """Whether the workers before this one have pulled as often as it is about to, and those after it once less."""
-        clocks = self._memory.clocks[self.loop][::CLOCK_STRIDE].copy()
-        needed = np.where(np.arange(len(clocks)) < worker, pull, pull - 1) + self._base
+        from orion.kernel.support.carried import read_clocks
+
+        everybody = np.arange(len(self._nodes.place))
+        clocks = np.zeros(len(everybody), np.int64)
+        read_clocks(self._memory.clocks[self.loop], everybody, clocks)
+        needed = np.where(everybody < worker, pull, pull - 1) + self._base
         needed[worker] = 0
         return bool((clocks >= needed).all())
 
@@ -91,9 +100,10 @@ class Centre(AtHome):
         from orion.kernel.support.replicas import pull_for, pull_freely_for
 
         control = self._memory.control[self.loop]
-        if self._policy.mode is Mode.ASYNC:
-            goes_on = pull_for(copy, array, self._alpha, number, self._memory.locks, control)
+        alpha = self._alphas[number]
+        if self._mode is Mode.ASYNC:
+            goes_on = pull_for(copy, array, alpha, number, self._memory.locks, control)
         else:
-            goes_on = pull_freely_for(copy, array, self._alpha, number, control)
+            goes_on = pull_freely_for(copy, array, alpha, number, control)
         if not goes_on:
             raise AbortedError

@@ -185,10 +185,13 @@ class NodeWorker(Worker):
         clocks = self.memory.clocks[part.number][::CLOCK_STRIDE]
         if self._carries:
             between.wait()
-        while (clocks < done).any():
-            if part.control[0] != GO:
+        while True:
+            is_over = not (clocks < done).any()
+            if part.control[0] != GO:  # also of what was found last, when all were through
                 self.memory.abort()
                 raise AbortedError
+            if is_over:
+                return
             sleep(LOOK_SECONDS)
 
     def meet(self, finished: LoopPart | None = None) -> None:

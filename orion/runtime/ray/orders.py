@@ -114,8 +114,8 @@ def meeting_of(loop: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Flag:
     """Tile `tile` of a loop (or of the barrier) has finished `round`; or of the clocks of a loop, that of worker `tile`
-    is `round`; or of the meetings of a loop, worker `tile` has come to number `round`, or node -1 - `tile` has told of
-    all of its workers."""
+    is `round`; or of the copies of a loop, worker `tile` has come to meeting or pull number `round` (what that says
+    beside the number: `orion.runtime.ray.at_home`), or node -1 - `tile` has told of all of its workers."""
 
     loop: int
     tile: int
@@ -179,7 +179,8 @@ class FedRows:
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """Of replica number `replica` of a loop: the copies of some `workers` for a meeting, (workers, elements)."""
+    """Of replica number `replica` of a loop: the copies of some `workers` for a meeting or pull, or what the copy of
+    one is moved by, (workers, elements)."""
 
     loop: int
     replica: int

@@ -76,10 +76,10 @@ class OverlappedCentre(AtHome):
         from orion.kernel.support.overlapped import can_go_on, give, posts_are_there, settle_for, take_post
 
         clocks, control = np.zeros_like(self._memory.clocks[self.loop]), self._memory.control[self.loop]
-        for one in self._replicas:
+        for one, alpha in zip(self._replicas, self._alphas, strict=True):
             notes, none, few = Stand(0, part.round).notes, one.array[:0].copy(), one.posted[:, :0]
-            give(none, few.copy(), none.copy(), self._alpha, 0, clocks, notes, control)
-            settle_for(none, few.copy(), none.copy(), self._alpha, 0, clocks, notes, False, control)
+            give(none, few.copy(), none.copy(), alpha, 0, clocks, notes, control)
+            settle_for(none, few.copy(), none.copy(), alpha, 0, clocks, notes, False, control)
             take_post(clocks, notes, False)
             posts_are_there(clocks, notes)
             can_go_on(clocks, notes)
@@ -184,7 +184,7 @@ class OverlappedCentre(AtHome):
         for number, one in enumerate(self._replicas):
             rows, first = self._rows(number, stand.next_pull)
             given = rows[first + stand.worker]
-            if not do(one.array, one.posted, given, self._alpha, number, clocks, stand.notes, control):
+            if not do(one.array, one.posted, given, self._alphas[number], number, clocks, stand.notes, control):
                 raise AbortedError
 
     def _answer(self, stand: Stand) -> None:

@@ -15,7 +15,7 @@ from orion.schedule.schedule import Schedule
 @dataclass(frozen=True, slots=True)
 class AtMeetings:
     """What a round of a loop sends: `bytes` in all, those that the busiest node sends or is sent, and how many messages
-    are one after the other: the number of meetings."""
+    follow each other: one for each of the `meetings`, two for each pull by the home node."""
 
     bytes: int
     busiest: int
