@@ -29,7 +29,9 @@ class LinkSide:
         self._number, self._messages = (0, 0) if is_left else (1, 0)
         self.flags = Flags(np.zeros(FLAG_BYTES, np.uint8), is_left)
         none = np.zeros(0, np.int64)
-        memory = RunMemory(self.flags.control[None], (self.flags.done,), none, ((),), ((),), (none,), none, (none,))
+        memory = RunMemory(
+            self.flags.control[None], (self.flags.done,), none, ((),), ((),), (none,), none, (none,), (), ()
+        )
         inbox = Inbox()
         inbox.begin(1, Landing({"payload": self._got}, memory, compile_kernel(KERNEL).walk, nothing_between(memory)))
         self._receiver = Receiver("127.0.0.1", inbox, lambda sender, number, size: None)
