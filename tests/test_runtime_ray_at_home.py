@@ -17,7 +17,7 @@ from orion.kernel.support.overlapped import (
     await_posts,
     await_settled,
     has_posted,
-    move_apart,
+    move_own,
     pull_posted,
     settle_array,
     settle_own,
@@ -54,12 +54,12 @@ def meanwhile(node, worker, is_last):
     if notes[FIRST_HERE] > 0:
         if not await_given(*shared):
             return False
-        move_apart(own, posted, notes, True)
+        move_own(own, posted, notes, True)
         has_posted(clocks, notes, is_last)
         if is_last:
             if not await_given(*shared):
                 return False
-            move_apart(own, posted, notes, False)
+            move_own(own, posted, notes, False)
         return True
     given = own, node.arrays["w"], posted, ALPHA, 0, *shared
     if not await_posts(clocks, notes, notes[COUNT], control) or not pull_posted(*given):

@@ -92,14 +92,9 @@ class Elastic:
         return self.mode is Mode.SYNC
 
     @property
-    def meets_across_nodes(self) -> bool:
-        """Whether workers of several nodes can meet: then nothing is pulled while others run."""
-        return self.waits_for_all and not self.overlaps
-
-    @property
     def pulls_at_home(self) -> bool:
-        """Whether the home node pulls for the workers of others: those that do not meet."""
-        return not self.meets_across_nodes
+        """Whether the home node pulls for the workers of others: where not all meet, and wait while they are pulled."""
+        return not self.waits_for_all or self.overlaps
 
     @property
     def waits(self) -> bool:
@@ -152,10 +147,6 @@ class LocalSgd:
 
     @property
     def waits_for_all(self) -> bool:
-        return True
-
-    @property
-    def meets_across_nodes(self) -> bool:
         return True
 
     @property

@@ -39,7 +39,7 @@ REPLICAS = (
     "pull", "pull_all", "pull_freely", "pulled_at_home", "seen_elsewhere", "with_momentum",
 )  # fmt: skip
 OVERLAPPED = (
-    "alpha_overlapped", "await_given", "await_posts", "await_settled", "has_posted", "move_apart", "pull_posted",
+    "alpha_overlapped", "await_given", "await_posts", "await_settled", "has_posted", "move_own", "pull_posted",
     "settle_array", "settle_own",
 )  # fmt: skip
 COMPLEXES = ("complex_divided", "complex_power")

@@ -159,7 +159,7 @@ class Pulls:
         for posts in (True, False):
             for one in self._replicas:
                 arrays = ", ".join(self._names.user(name) for name in (one.name, *one.posted))
-                writer.add(f"move_apart({arrays}, {self._of('notes')}, {posts})")
+                writer.add(f"move_own({arrays}, {self._of('notes')}, {posts})")
             if posts:
                 writer.add(f"has_posted({clocks}, is_last)")
                 with writer.block("if not is_last:"):

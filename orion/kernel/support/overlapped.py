@@ -35,7 +35,7 @@ from orion.kernel.calling import (
     WAITS,
     WORKER,
 )
-from orion.kernel.support.buffers import tell_not_a_number
+from orion.kernel.support.buffers import is_there, tell_not_a_number
 from orion.kernel.support.intrinsics import (
     SPINS_BEFORE_YIELD,
     give_way,
@@ -76,15 +76,19 @@ def is_settled(clocks: Any, other: int, round: int) -> bool:  # pragma: no cover
     return bool(load_acquire(clocks, other * CLOCK_STRIDE + SETTLED) > round << ROUND_BITS)
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def is_past(clocks: Any, other: int, round: int, count: int) -> bool:  # pragma: no cover - compiled
+    """Whether a worker has posted so often, or is done with all that others could change."""
+    have, is_last = posted_by(clocks, other, round)
+    return bool(have >= count or (is_last and (have == 0 or is_settled(clocks, other, round))))
+
+
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def await_posts(clocks: Any, notes: Any, count: int, control: Any) -> bool:  # pragma: no cover - compiled
     """Wait until all others have posted so often, or are done; False where the loop is to be left."""
     for other in range(len(clocks) // CLOCK_STRIDE):
         spins = 0
-        while other != notes[WORKER]:
-            have, is_last = posted_by(clocks, other, notes[ROUND])
-            if have >= count or (is_last and (have == 0 or is_settled(clocks, other, notes[ROUND]))):
-                break
+        while other != notes[WORKER] and not is_past(clocks, other, notes[ROUND], count):
             if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
                 return False
             spins += 1
@@ -137,34 +141,69 @@ def move_part(
     return wrong
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def work_out(
+    shared: Any, all_posts: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """A worker's part of the array after the pull before, and by how much its copy is moved by then, which goes where
+    it posts next; False where the loop is to be left."""
+    workers, count, worker = len(all_posts) // 2, notes[COUNT] + 1, notes[WORKER]
+    earlier, spare = (count - 1) & 1, all_posts[2 * workers]
+    before, after = (shared, spare) if earlier else (spare, shared)
+    posts = all_posts[earlier * workers : (earlier + 1) * workers]
+    there, givers = with_posts(clocks, notes, count), with_posts(clocks, notes, count - 1)
+    rank, n = rank_in(there, worker), len(shared)
+    wrong = move_part(posts, before, after, givers, rank * n // len(there), (rank + 1) * n // len(there), alpha)
+    moved, last = all_posts[(count & 1) * workers + worker], posts[worker]
+    for e in range(n):
+        moved[e] = alpha * (last[e] - before[e])
+    if wrong >= 0:
+        tell_not_a_number(number, wrong, control)
+    return bool(wrong < 0)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def work_out_last(
+    shared: Any, all_posts: Any, alpha: float, number: int, notes: Any, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """By how much a worker's copy is moved by what it has posted last, once all others have posted as often; in place
+    of what it had posted before that, which nobody reads any more."""
+    workers, parity, wrong = len(all_posts) // 2, notes[COUNT] & 1, -1
+    before = shared if parity else all_posts[2 * workers]
+    last = all_posts[parity * workers + notes[WORKER]]
+    moved = all_posts[(1 - parity) * workers + notes[WORKER]]
+    for e in range(len(moved)):
+        moved[e] = alpha * (last[e] - before[e])
+        if moved[e] - moved[e] != 0:  # infinite, or not a number
+            wrong = e
+    if wrong >= 0:
+        tell_not_a_number(number, wrong, control)
+    return bool(wrong < 0)
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def move_own(own: Any, posted: Any, notes: Any, posts: bool) -> None:  # pragma: no cover - compiled
+    """Move a worker's copy by what was worked out, here or at home; `posts`: post it in place of that."""
+    mine, all_posts, pull = own.reshape(-1), posted.reshape((len(posted), -1)), notes[COUNT] + 1
+    row = all_posts[(pull & 1) * (len(posted) // 2) + notes[WORKER]]
+    for e in range(len(mine)):
+        if pull > 1:
+            mine[e] -= row[e]
+        if posts:
+            row[e] = mine[e]
+
+
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def pull_posted(
     own: Any, centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
     """This worker's part of the array after the pull before, and its own copy pulled and posted; False where the loop
     is to be left."""
-    mine, shared, all_posts = own.reshape(-1), centre.reshape(-1), posted.reshape((len(posted), -1))
-    workers, count, worker, wrong = len(posted) // 2, notes[COUNT] + 1, notes[WORKER], -1
-    spare = all_posts[2 * workers]
-    now = all_posts[(count & 1) * workers + worker]
-    if count == 1:
-        for e in range(len(mine)):
-            now[e] = mine[e]
-        return True
-    earlier = (count - 1) & 1
-    before, after = (shared, spare) if earlier else (spare, shared)
-    posts = all_posts[earlier * workers : (earlier + 1) * workers]
-    there, givers = with_posts(clocks, notes, count), with_posts(clocks, notes, count - 1)
-    rank, n = rank_in(there, worker), len(mine)
-    wrong = move_part(posts, before, after, givers, rank * n // len(there), (rank + 1) * n // len(there), alpha)
-    last = posts[worker]
-    for e in range(n):
-        now[e] = alpha * (last[e] - before[e])  # rounded to the dtype of the array, as other nodes are given it
-        mine[e] -= now[e]
-        now[e] = mine[e]
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return bool(wrong < 0)
+    shared, all_posts, goes_on = centre.reshape(-1), posted.reshape((len(posted), -1)), True
+    if notes[COUNT]:
+        goes_on = work_out(shared, all_posts, alpha, number, clocks, notes, control)
+    move_own(own, posted, notes, True)
+    return bool(goes_on)
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -181,42 +220,42 @@ def settle_own(
     own: Any, centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
     """Pull a worker's copy by what it has posted last, once all others have posted as often."""
-    mine, all_posts = own.reshape(-1), posted.reshape((len(posted), -1))
-    workers, parity, wrong = len(posted) // 2, notes[COUNT] & 1, -1
-    before = centre.reshape(-1) if parity else all_posts[2 * workers]
-    last = all_posts[parity * workers + notes[WORKER]]
-    moved = all_posts[(1 - parity) * workers + notes[WORKER]]  # nobody reads the post before the last any more
-    for e in range(len(mine)):
-        moved[e] = alpha * (last[e] - before[e])
-        if moved[e] - moved[e] != 0:
-            wrong = e
-        mine[e] -= moved[e]
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return wrong < 0
+    all_posts = posted.reshape((len(posted), -1))
+    goes_on = work_out_last(centre.reshape(-1), all_posts, alpha, number, notes, control)
+    move_own(own, posted, notes, False)
+    return bool(goes_on)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def settles(clocks: Any, notes: Any) -> int:  # pragma: no cover - compiled
+    """Whether a worker that was pulled for the last time is to leave the array as it is after the last pull: 1; or 0
+    where others post more often; or -1 where their last pulls are to be waited for."""
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        have, is_last = posted_by(clocks, other, notes[ROUND])
+        if have > notes[COUNT] or not is_last:
+            return 0
+    for other in range(len(clocks) // CLOCK_STRIDE):
+        if posted_by(clocks, other, notes[ROUND])[0] and not is_settled(clocks, other, notes[ROUND]):
+            return -1
+    return 1
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def await_settled(clocks: Any, notes: Any, control: Any) -> Any:  # pragma: no cover - compiled
     """Tell that this worker's copy is pulled for the last time; whether the array is now to be left as it is, and
     False for the loop to be left. It is where no other worker posts more often: wait for the last pulls of all."""
-    round, workers = notes[ROUND], len(clocks) // CLOCK_STRIDE
-    store_release(clocks, notes[WORKER] * CLOCK_STRIDE + SETTLED, (round << ROUND_BITS) + 1)
-    for other in range(workers):
-        have, is_last = posted_by(clocks, other, round)
-        if have > notes[COUNT] or not is_last:
-            return False, True
-    for other in range(workers):
-        spins, have = 0, posted_by(clocks, other, round)[0]
-        while have and not is_settled(clocks, other, round):
-            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
-                return False, False
-            spins += 1
-            if spins < SPINS_BEFORE_YIELD:
-                pause()
-            else:
-                give_way()
-    return True, True
+    store_release(clocks, notes[WORKER] * CLOCK_STRIDE + SETTLED, (notes[ROUND] << ROUND_BITS) + 1)
+    found, spins = settles(clocks, notes), 0
+    while found < 0:
+        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            return False, False
+        spins += 1
+        if spins < SPINS_BEFORE_YIELD:
+            pause()
+        else:
+            give_way()
+        found = settles(clocks, notes)
+    return found == 1, True
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -236,50 +275,26 @@ def settle_array(
     return bool(wrong < 0)
 
 
-# ------------------------------------------------------------ workers of other nodes, on their own
+# ------------------------------------------------------------ workers of other nodes
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def await_given(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no cover - compiled
     """Wait until what the copy is moved by at the next pull has come from the home node; False where the loop is to be
     left. At the first pull it is not moved."""
-    pull, spins = notes[COUNT] + 1, 0
-    needed = (notes[ROUND] << ROUND_BITS) + pull
-    while pull > 1 and load_acquire(clocks, notes[WORKER] * CLOCK_STRIDE + GIVEN) < needed:
-        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
-            return False
-        spins += 1
-        if spins < SPINS_BEFORE_YIELD:
-            pause()
-        else:
-            give_way()
-    notes[WAITS] += spins > 0
-    return True
-
-
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def move_apart(own: Any, posted: Any, notes: Any, posts: bool) -> None:  # pragma: no cover - compiled
-    """Move a worker's copy by what it was given, which is where it posts at this pull; `posts`: post it there."""
-    mine, all_posts, pull = own.reshape(-1), posted.reshape((len(posted), -1)), notes[COUNT] + 1
-    row = all_posts[(pull & 1) * (len(posted) // 2) + notes[WORKER]]
-    for e in range(len(mine)):
-        if pull > 1:
-            mine[e] -= row[e]
-        if posts:
-            row[e] = mine[e]
-
-
-# ------------------------------------------------------------ workers of other nodes, at home
+    if not notes[COUNT]:
+        return True
+    needed, given = (notes[ROUND] << ROUND_BITS) + notes[COUNT] + 1, clocks[GIVEN:]
+    notes[WAITS] += load_acquire(given, notes[WORKER] * CLOCK_STRIDE) < needed
+    return bool(is_there(given, notes[WORKER], needed, control))
 
 
 @walk_function
 def posts_are_there(clocks: Any, notes: Any) -> bool:  # pragma: no cover - compiled
-    """Whether all others have posted as often as a worker, or are done: what `await_posts` waits for."""
+    """At home, called from Python: whether there is what `await_posts` waits for."""
     for other in range(len(clocks) // CLOCK_STRIDE):
-        if other != notes[WORKER]:
-            have, is_last = posted_by(clocks, other, notes[ROUND])
-            if not (have >= notes[COUNT] or (is_last and (have == 0 or is_settled(clocks, other, notes[ROUND])))):
-                return False
+        if other != notes[WORKER] and not is_past(clocks, other, notes[ROUND], notes[COUNT]):
+            return False
     return True
 
 
@@ -291,61 +306,29 @@ def take_post(clocks: Any, notes: Any, is_last: bool) -> None:  # pragma: no cov
 
 @walk_function
 def give(
-    centre: Any, posted: Any, given: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
+    centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
-    """What `pull_posted` does of a worker's part of the array, and what its copy is moved by then; False where the loop
-    is to be left."""
-    workers, count, worker = len(posted) // 2, notes[COUNT] + 1, notes[WORKER]
-    earlier, spare = (count - 1) & 1, posted[2 * workers]
-    before, after = (centre, spare) if earlier else (spare, centre)
-    posts = posted[earlier * workers : (earlier + 1) * workers]
-    there, givers = with_posts(clocks, notes, count), with_posts(clocks, notes, count - 1)
-    rank, n = rank_in(there, worker), len(centre)
-    wrong = move_part(posts, before, after, givers, rank * n // len(there), (rank + 1) * n // len(there), alpha)
-    last = posts[worker]
-    for e in range(n):
-        given[e] = alpha * (last[e] - before[e])
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return bool(wrong < 0)
+    """`work_out`, called from Python."""
+    return bool(work_out(centre, posted, alpha, number, clocks, notes, control))
+
+
+@walk_function
+def give_last(
+    centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
+) -> bool:  # pragma: no cover - compiled
+    """`work_out_last`, called from Python."""
+    return bool(work_out_last(centre, posted, alpha, number, notes, control))
 
 
 @walk_function
 def settle_for(
-    centre: Any,
-    posted: Any,
-    given: Any,
-    alpha: float,
-    number: int,
-    clocks: Any,
-    notes: Any,
-    of_array: bool,
-    control: Any,
+    centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
-    """What `settle_array` does, or what a worker's copy is moved by at its last pull (`settle_own`)."""
-    if of_array:
-        return bool(settle_array(given, centre, posted, alpha, number, clocks, notes, control))
-    workers, parity, wrong = len(posted) // 2, notes[COUNT] & 1, -1
-    before = centre if parity else posted[2 * workers]
-    last = posted[parity * workers + notes[WORKER]]
-    for e in range(len(given)):
-        given[e] = alpha * (last[e] - before[e])
-        if given[e] - given[e] != 0:
-            wrong = e
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return bool(wrong < 0)
+    """`settle_array`, called from Python."""
+    return bool(settle_array(centre, centre, posted, alpha, number, clocks, notes, control))
 
 
 @walk_function
-def can_go_on(clocks: Any, notes: Any) -> int:  # pragma: no cover - compiled
-    """Whether a worker that was pulled for the last time is to leave the array as it is after the last pull: 1, or 0
-    where others post more often, or -1 where that is to be waited for (`await_settled`)."""
-    for other in range(len(clocks) // CLOCK_STRIDE):
-        have, is_last = posted_by(clocks, other, notes[ROUND])
-        if have > notes[COUNT] or not is_last:
-            return 0
-    for other in range(len(clocks) // CLOCK_STRIDE):
-        if posted_by(clocks, other, notes[ROUND])[0] and not is_settled(clocks, other, notes[ROUND]):
-            return -1
-    return 1
+def settles_for(clocks: Any, notes: Any) -> int:  # pragma: no cover - compiled
+    """`settles`, called from Python."""
+    return int(settles(clocks, notes))

@@ -73,16 +73,24 @@ class OverlappedCentre(AtHome):
 
     def _compile(self, part: LoopPart) -> None:
         """Compile what stands call, or take it from the disk."""
-        from orion.kernel.support.overlapped import can_go_on, give, posts_are_there, settle_for, take_post
+        from orion.kernel.support.overlapped import (
+            give,
+            give_last,
+            posts_are_there,
+            settle_for,
+            settles_for,
+            take_post,
+        )
 
         clocks, control = np.zeros_like(self._memory.clocks[self.loop]), self._memory.control[self.loop]
         for one, alpha in zip(self._replicas, self._alphas, strict=True):
-            notes, none, few = Stand(0, part.round).notes, one.array[:0].copy(), one.posted[:, :0]
-            give(none, few.copy(), none.copy(), alpha, 0, clocks, notes, control)
-            settle_for(none, few.copy(), none.copy(), alpha, 0, clocks, notes, False, control)
+            notes, none = Stand(0, part.round).notes, (one.array[:0].copy(), one.posted[:, :0].copy())
+            for do in (give, give_last):
+                do(*none, alpha, 0, clocks, notes, control)
             take_post(clocks, notes, False)
+            settle_for(*none, alpha, 0, clocks, notes, control)
             posts_are_there(clocks, notes)
-            can_go_on(clocks, notes)
+            settles_for(clocks, notes)
 
     # ------------------------------------------------------------ what comes from other nodes
 
@@ -145,11 +153,11 @@ class OverlappedCentre(AtHome):
         return True
 
     def _settle_own(self, stand: Stand) -> bool:
-        from orion.kernel.support.overlapped import settle_for
+        from orion.kernel.support.overlapped import give_last
 
         if not self._has_posts(stand):
             return False
-        self._of_each(stand, lambda *given: settle_for(*given[:-1], False, given[-1]))
+        self._of_each(stand, give_last)
         self._answer(stand)
         self._keep_copies(stand)
         stand.step = Step.SETTLE_ARRAY
@@ -163,13 +171,13 @@ class OverlappedCentre(AtHome):
             one.copies[stand.worker] = rows[posted + stand.worker] - rows[given + stand.worker]
 
     def _settle_array(self, stand: Stand) -> bool:
-        from orion.kernel.support.overlapped import can_go_on, settle_for
+        from orion.kernel.support.overlapped import settle_for, settles_for
 
-        settles = can_go_on(self._memory.clocks[self.loop], stand.notes)
+        settles = settles_for(self._memory.clocks[self.loop], stand.notes)
         if settles < 0:
             return False
         if settles:
-            self._of_each(stand, lambda *given: settle_for(*given[:-1], True, given[-1]))
+            self._of_each(stand, settle_for)
         stand.step = Step.OVER
         return True
 
@@ -179,12 +187,10 @@ class OverlappedCentre(AtHome):
         return bool(posts_are_there(self._memory.clocks[self.loop], stand.notes))
 
     def _of_each(self, stand: Stand, do: Callable[..., bool]) -> None:
-        """Do something with each replica; what it gives the worker goes where that of its next pull is."""
+        """Do something with each replica."""
         clocks, control = self._memory.clocks[self.loop], self._memory.control[self.loop]
         for number, one in enumerate(self._replicas):
-            rows, first = self._rows(number, stand.next_pull)
-            given = rows[first + stand.worker]
-            if not do(one.array, one.posted, given, self._alphas[number], number, clocks, stand.notes, control):
+            if not do(one.array, one.posted, self._alphas[number], number, clocks, stand.notes, control):
                 raise AbortedError
 
     def _answer(self, stand: Stand) -> None:
