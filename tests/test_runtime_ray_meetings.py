@@ -26,10 +26,11 @@ from orion.kernel.support.carried import set_clock
 from orion.kernel.support.replicas import average_with_momentum, meet, meeting_is_over, pull_all
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray.between import nothing_between
+from orion.runtime.ray.brings import Nodes
 from orion.runtime.ray.carrier import Line
 from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.inbox import Landing
-from orion.runtime.ray.meetings import Meetings, Nodes
+from orion.runtime.ray.meetings import Meetings
 from orion.runtime.ray.overlapped_centre import OverlappedCentre
 from orion.runtime.ray.predicted_meetings import at_meetings
 from tests.trials import TIMES

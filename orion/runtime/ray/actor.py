@@ -30,6 +30,7 @@ from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
 from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.between import Between
+from orion.runtime.ray.brings import Nodes
 from orion.runtime.ray.carried import told_announced
 from orion.runtime.ray.carrier import NOTHING_KNOWN, Carrier, Line, OfProgram
 from orion.runtime.ray.centre import Centre
@@ -40,7 +41,7 @@ from orion.runtime.ray.holdings import Holdings
 from orion.runtime.ray.inbox import Inbox, Landing
 from orion.runtime.ray.lines import read_message, write_message
 from orion.runtime.ray.links import Link, Receiver, connect
-from orion.runtime.ray.meetings import Meetings, Nodes
+from orion.runtime.ray.meetings import Meetings
 from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Order, Outcome, Ready, RunOrder
 from orion.runtime.ray.overlapped_centre import OverlappedCentre

@@ -9,11 +9,8 @@ from. When a worker has done all of its iterations it says that, too.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
-from threading import Condition
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,12 +19,10 @@ from numpy.typing import NDArray
 from orion.arrays.policies import Elastic
 from orion.ir.replicas import Replica
 from orion.kernel.calling import CLOCK_STRIDE, PAST_ALL, ROUND_BITS
-from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
-from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
-from orion.runtime.ray.beside import Beside, Pause
-from orion.runtime.ray.meetings import Nodes
-from orion.runtime.ray.orders import Brought, Delivery, Flag, meeting_of
+from orion.runtime.ray.beside import Pause
+from orion.runtime.ray.brings import Brings
+from orion.runtime.ray.orders import Brought, Flag, meeting_of
 from orion.schedule.schedule import Ints
 
 DONE = 1 << ROUND_BITS
@@ -45,31 +40,19 @@ class Shared:
     array: NDArray[Any]
 
 
-class AtHome(Beside):
-    """The thread of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
-    worker. `asks_at` is the place beside the clock of a worker where it says what it asks for."""
+class AtHome(Brings):
+    """The thread of a node in a run. `asks_at` is the place beside the clock of a worker where it says what it asks
+    for. What it has `sent` has, in place of meetings, the pulls of workers of other nodes."""
 
     asks_at: ClassVar[int]
 
-    def __init__(
-        self,
-        run: int,
-        sender: int,
-        nodes: Nodes,
-        memory: RunMemory,
-        arrays: Mapping[str, NDArray[Any]],
-        fail: Callable[[BaseException], object],
-    ) -> None:
-        super().__init__("orion-centre", memory, fail)
-        self._run, self._sender, self._nodes, self._arrays = run, sender, nodes, arrays
-        self._here, self._is_home = nodes.workers_of(nodes.own), nodes.own == 0
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._is_home = self._nodes.own == 0
         self.loop, self._base, self._replicas = -1, 0, tuple[Shared, ...]()
-        self._pause, self._news = Pause(), Condition()
-        self._numbers = Counter[str]()
+        self._pause = Pause()
         self._busy: set[int] = set()
         """The other nodes that have workers with iterations to do, on the home node."""
-        self.sent: BroughtCopies = NONE_BROUGHT
-        """What it has sent in this run, to all nodes; in place of meetings, the pulls of workers of other nodes."""
 
     # ------------------------------------------------------------ a round of a loop
 
@@ -188,7 +171,7 @@ class AtHome(Beside):
             if ended.any():
                 flags = [Flag(meeting_of(self.loop), worker, DONE) for worker in self._here[ended].tolist()]
                 last = [] if at_work.any() else [Flag(meeting_of(self.loop), -1 - self._nodes.own, DONE)]
-                self._deliver(0, (*flags, *last), ())
+                self._deliver(0, (*flags, *last))
             if len(come) or ended.any():
                 self._pause.begin()
             else:
@@ -209,13 +192,3 @@ class AtHome(Beside):
             values = rows[first + worker : first + worker + 1]
             brought.append(Brought(self.loop, number, pull, np.array([worker]), values))
         self._deliver(node, (Flag(meeting_of(self.loop), worker, told),), tuple(brought))
-        self._note(bytes=sum(one.values.nbytes for one in brought))
-
-    def _deliver(self, node: int, flags: tuple[Flag, ...], brought: tuple[Brought, ...]) -> None:
-        name = self._nodes.names[node]
-        self._nodes.lines[name].send(Delivery(self._run, self._sender, self._numbers[name], flags, (), brought))
-        self._numbers[name] += 1
-        self._note(messages=1)
-
-    def _note(self, **more: int) -> None:
-        self.sent = self.sent.with_more(**more)

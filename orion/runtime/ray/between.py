@@ -12,9 +12,10 @@ from orion.plan.plan import LoopPlan
 from orion.runtime.memory import RunMemory
 from orion.runtime.profile.records import BroughtCopies
 from orion.runtime.ray.beside import Beside
+from orion.runtime.ray.brings import Nodes
 from orion.runtime.ray.carrier import Carrier, idle_carrier
 from orion.runtime.ray.centre import Centre
-from orion.runtime.ray.meetings import Meetings, Nodes
+from orion.runtime.ray.meetings import Meetings
 from orion.runtime.ray.overlapped_centre import OverlappedCentre
 
 

@@ -25,11 +25,9 @@ nodes, and copies are at home.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
-from threading import Condition
 from typing import Any
 
 import numpy as np
@@ -37,12 +35,10 @@ from numpy.typing import NDArray
 
 from orion.ir.replicas import Replica
 from orion.kernel.calling import PAST_ALL, ROUND_BITS
-from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
-from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
-from orion.runtime.ray.beside import Beside, Pause
-from orion.runtime.ray.carrier import Line
-from orion.runtime.ray.orders import Brought, Delivery, Flag, Piece, meeting_of
+from orion.runtime.ray.beside import Pause
+from orion.runtime.ray.brings import Brings
+from orion.runtime.ray.orders import Brought, Flag, Piece, meeting_of
 from orion.runtime.ray.regions import Region
 from orion.schedule.schedule import Ints
 
@@ -63,45 +59,12 @@ class Mirrored:
     aside: NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
-    """The nodes of a run: worker w is on number `place[w]` of `names`, and this one is number `own`. `lines` are the
-    ways to others."""
+class Meetings(Brings):
+    """Those of a node in a run."""
 
-    names: Sequence[str]
-    place: Sequence[int]
-    own: int
-    lines: Mapping[str, Line]
-
-    @property
-    def others(self) -> list[int]:
-        """The numbers of the other nodes."""
-        return [node for node in range(len(self.names)) if node != self.own]
-
-    def workers_of(self, node: int) -> Ints:
-        """The workers of a node."""
-        return np.flatnonzero(np.array(self.place) == node)
-
-
-class Meetings(Beside):
-    """Those of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
-    worker."""
-
-    def __init__(
-        self,
-        run: int,
-        sender: int,
-        nodes: Nodes,
-        memory: RunMemory,
-        arrays: Mapping[str, NDArray[Any]],
-        fail: Callable[[BaseException], object],
-    ) -> None:
-        super().__init__("orion-meetings", memory, fail)
-        self._run, self._sender, self._nodes, self._arrays = run, sender, nodes, arrays
-        self._here = nodes.workers_of(nodes.own)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._loop, self._base, self._replicas = -1, 0, tuple[Mirrored, ...]()
-        self._news = Condition()
-        self._numbers = Counter[str]()
         self._arriving: dict[int, list[int]] = {}
         """The workers of each node, of the message that is being read."""
         self._there: dict[tuple[int, int], list[int]] = {}
@@ -111,8 +74,6 @@ class Meetings(Beside):
         self._is_level = False
         self._last: dict[int, int] = {}
         """The last meeting of each worker so far."""
-        self.sent: BroughtCopies = NONE_BROUGHT
-        """What it has sent in this run, to all nodes."""
 
     # ------------------------------------------------------------ a round of a loop
 
@@ -180,7 +141,7 @@ class Meetings(Beside):
             self._send_copies(meeting, there, with_us)
             with_us = self._let_in(meeting, with_us)
         for node in self._nodes.others:
-            self._send(node, (self._told(meeting),))
+            self._deliver(node, (self._told(meeting),))
         self._level(meeting - 1)
 
     def _has_tiles(self, node: int) -> bool:
@@ -211,7 +172,7 @@ class Meetings(Beside):
         )
         flags = tuple(Flag(meeting_of(self._loop), worker, meeting) for worker in there.tolist())
         for node in nodes:
-            self._send(node, (*flags, self._told(meeting)), brought)
+            self._deliver(node, (*flags, self._told(meeting)), brought)
         self._note(meetings=1)
 
     def _told(self, meeting: int) -> Flag:
@@ -266,7 +227,7 @@ class Meetings(Beside):
         for node in others if self._nodes.own == giver else ():
             if met[node] < most:
                 pieces = tuple(self._after_last(node, met[node]))
-                self._send(node, (self._told(LEVEL),), pieces=pieces)
+                self._deliver(node, (self._told(LEVEL),), pieces=pieces)
         for worker in (worker for node in others for worker in self._busy_of(node)):
             set_clock(self._memory.clocks[self._loop], worker, self._base + (1 << ROUND_BITS))
 
@@ -277,15 +238,3 @@ class Meetings(Beside):
             gone_on = sorted(worker for worker, last in self._last.items() if last > met) if node == 0 else ()
             sections += [Region(one.replica.copies, ((worker, worker + 1),)) for worker in gone_on]
             yield from (Piece(section, section.of(self._arrays[section.array])) for section in sections)
-
-    def _send(
-        self, node: int, flags: tuple[Flag, ...], brought: tuple[Brought, ...] = (), pieces: tuple[Piece, ...] = ()
-    ) -> None:
-        name = self._nodes.names[node]
-        self._nodes.lines[name].send(Delivery(self._run, self._sender, self._numbers[name], flags, pieces, brought))
-        self._numbers[name] += 1
-        size = sum(one.values.nbytes for one in brought) + sum(one.data.nbytes for one in pieces)
-        self._note(messages=1, bytes=size)
-
-    def _note(self, **more: int) -> None:
-        self.sent = self.sent.with_more(**more)

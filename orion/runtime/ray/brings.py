@@ -1,0 +1,74 @@
+"""What threads have in common that bring copies of arrays (`orion.replicate`) to other nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Condition
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.runtime.memory import RunMemory
+from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
+from orion.runtime.ray.beside import Beside
+from orion.runtime.ray.carrier import Line
+from orion.runtime.ray.orders import Brought, Delivery, Flag, Piece
+from orion.schedule.schedule import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of a run: worker w is on number `place[w]` of `names`, and this one is number `own`. `lines` are the
+    ways to others."""
+
+    names: Sequence[str]
+    place: Sequence[int]
+    own: int
+    lines: Mapping[str, Line]
+
+    @property
+    def others(self) -> list[int]:
+        """The numbers of the other nodes."""
+        return [node for node in range(len(self.names)) if node != self.own]
+
+    def workers_of(self, node: int) -> Ints:
+        """The workers of a node."""
+        return np.flatnonzero(np.array(self.place) == node)
+
+
+class Brings(Beside):
+    """The thread of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
+    worker."""
+
+    def __init__(
+        self,
+        run: int,
+        sender: int,
+        nodes: Nodes,
+        memory: RunMemory,
+        arrays: Mapping[str, NDArray[Any]],
+        fail: Callable[[BaseException], object],
+    ) -> None:
+        super().__init__("orion-copies", memory, fail)
+        self._run, self._sender, self._nodes, self._arrays = run, sender, nodes, arrays
+        self._here = nodes.workers_of(nodes.own)
+        self._news = Condition()
+        self._numbers = Counter[str]()
+        self.sent: BroughtCopies = NONE_BROUGHT
+        """What it has sent in this run, to all nodes."""
+
+    def _deliver(
+        self, node: int, flags: tuple[Flag, ...], brought: tuple[Brought, ...] = (), pieces: tuple[Piece, ...] = ()
+    ) -> None:
+        """Send a node copies and parts of arrays, and flags that tell of them."""
+        name = self._nodes.names[node]
+        self._nodes.lines[name].send(Delivery(self._run, self._sender, self._numbers[name], flags, pieces, brought))
+        self._numbers[name] += 1
+        size = sum(one.values.nbytes for one in brought) + sum(one.data.nbytes for one in pieces)
+        self._note(messages=1, bytes=size)
+
+    def _note(self, **more: int) -> None:
+        self.sent = self.sent.with_more(**more)
