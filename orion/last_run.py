@@ -17,7 +17,7 @@ from orion.prepare import Preparation
 from orion.prepared_call import Prepared
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import BroughtCopies, CallRecord, FetchedRows, Noted, SentUpdates
+from orion.runtime.profile.records import BroughtCopies, CallRecord, FetchedRows, Noted, SentUpdates, ShuffledRows
 from orion.schedule.schedule import Ints
 from orion.tracebacks import ends_in_users_line
 
@@ -154,6 +154,12 @@ class LastRun:
         """What nodes were sent of arrays that are served, before their tiles needed it, by nodes; none of nodes that
         were sent none."""
         return self.ran.noted.fetched
+
+    @property
+    def shuffled(self) -> ShuffledRows:
+        """How many rows came to other nodes with shuffles of arrays since the call before, and how many of these were
+        sent while that was under way."""
+        return self.ran.noted.shuffled
 
     @property
     def brought(self) -> tuple[BroughtCopies, ...]:

@@ -33,7 +33,7 @@ FILES = {
 }  # fmt: skip
 """Files whose tests on Ray begin sessions of at most so many workers, and look at nothing else of Ray."""
 
-ON_NODES = {"test_applied_nodes", "test_buffers_nodes", "test_served_attack", "test_served_nodes"}
+ON_NODES = {"test_applied_nodes", "test_buffers_nodes", "test_served_attack", "test_served_nodes", "test_shuffle_ahead"}
 """Files whose tests on Ray have the session `nodes`."""
 
 CPUS = (2, 1)

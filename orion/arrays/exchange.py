@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -61,6 +61,10 @@ class Exchange:
         """The exchange of a part of shares of so many elements: checked numbers, from 0 to 1 and from 0 on."""
         slots = exchange.numerator * min(counts) // exchange.denominator
         return Exchange(counts, slots, exchange == 1, seed, epoch, float(exchange), element_bytes)
+
+    def next(self) -> Exchange:
+        """That of the next epoch, of the same kind."""
+        return replace(self, epoch=self.epoch + 1)
 
     @property
     def ranks(self) -> int:

@@ -14,20 +14,6 @@ BARRIER = -1
 """Stands for the barrier where the number of a loop is asked for."""
 
 
-@dataclass(slots=True)
-class Noted:
-    """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
-    seconds after its begin on, `updates`, the notes of the workers of each loop about buffers, (workers, NOTES_SIZE),
-    `sent`, what each node has sent of such updates, where there are several, `fetched`, what each was sent before its
-    tiles needed it, and `brought`, what each has sent of copies of arrays."""
-
-    counts: list[tuple[float, int]] = field(default_factory=list)
-    updates: tuple[Ints, ...] = ()
-    sent: tuple[SentUpdates, ...] = ()
-    fetched: tuple[FetchedRows, ...] = ()
-    brought: tuple[BroughtCopies, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class SentUpdates:
     """What a node has sent to the others of updates that may be late, in a call on several nodes: `messages`, with
@@ -69,6 +55,22 @@ NONE_FETCHED = FetchedRows(0, 0, 0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
+class ShuffledRows:
+    """Of arrays that were shuffled since the call before: how many rows came to nodes that had not had them, and how
+    many of these were sent `ahead`, while the call before was under way."""
+
+    rows: int
+    ahead: int
+
+    def and_of(self, rows: int, ahead: int) -> ShuffledRows:
+        """These and those of one more array."""
+        return ShuffledRows(self.rows + rows, self.ahead + ahead)
+
+
+NONE_SHUFFLED = ShuffledRows(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class BroughtCopies:
     """What a node has sent to the others of copies of arrays that workers pull together (`orion.replicate`), in a call
     on several nodes: `messages`, of `bytes` in all; at how many `meetings` it was, or, where workers pull one by one,
@@ -87,6 +89,21 @@ class BroughtCopies:
 
 
 NONE_BROUGHT = BroughtCopies(0, 0, 0)
+
+
+@dataclass(slots=True)
+class Noted:
+    """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
+    seconds after its begin on, `updates`, the notes of the workers of each loop about buffers, (workers, NOTES_SIZE),
+    `sent`, what each node has sent of such updates, where there are several, `fetched`, what each was sent before its
+    tiles needed it, `brought`, what each has sent of copies of arrays, and `shuffled`, what shuffles brought nodes."""
+
+    counts: list[tuple[float, int]] = field(default_factory=list)
+    updates: tuple[Ints, ...] = ()
+    sent: tuple[SentUpdates, ...] = ()
+    fetched: tuple[FetchedRows, ...] = ()
+    brought: tuple[BroughtCopies, ...] = ()
+    shuffled: ShuffledRows = NONE_SHUFFLED
 
 
 @dataclass(frozen=True, slots=True)

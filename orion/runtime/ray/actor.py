@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import pickle
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.storage import Storage
-from orion.errors import StorageError
 from orion.kernel.calling import GO, tile_boxes
 from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
@@ -28,6 +26,7 @@ from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
+from orion.runtime.ray.actor_memory import ActorMemory
 from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.between import Between
 from orion.runtime.ray.brings import Nodes
@@ -46,17 +45,10 @@ from orion.runtime.ray.node_worker import NodeWorker
 from orion.runtime.ray.orders import Delivery, Order, Outcome, Ready, RunOrder
 from orion.runtime.ray.overlapped_centre import OverlappedCentre
 from orion.runtime.ray.posts import Posts, Way, size_of
-from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import own_versions
 from orion.runtime.ray.segments import (
     Arena,
     Block,
-    Bytes,
-    SegmentName,
-    create_segment,
-    open_segment,
-    remove_name,
-    token_in,
 )
 from orion.runtime.ray.store import LoopBlocks
 from orion.runtime.ray.timed import TimedNodeWorker
@@ -92,15 +84,15 @@ class ActorProgram:
         return self._uncompiled[0]
 
 
-class WorkerActor:
+class WorkerActor(ActorMemory):
     """One worker of a group. `connect` says which."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._number = 0
         self._nodes: tuple[str, ...] = ()
         self._actors: tuple[Any, ...] = ()
         self._programs: dict[int, ActorProgram] = {}
-        self._memory: dict[int, Bytes] = {}
         self._inbox = Inbox()
         self._connections: Receiver | None = None
         self._links: dict[int, Link | None] = {}
@@ -117,51 +109,6 @@ class WorkerActor:
     def versions(self) -> dict[str, str]:
         """Those of what must be the same here as in the driver."""
         return own_versions()
-
-    # ------------------------------------------------------------ memory
-
-    def can_open(self, name: SegmentName, token: bytes) -> bool:
-        """Whether this process can map a segment of another process, and finds there what that one wrote."""
-        try:
-            return token_in(open_segment(name)) == token
-        except (OSError, ValueError):
-            return False
-
-    def attach(self, names: Mapping[int, SegmentName]) -> None:
-        """Map segments, those of an earlier attempt too."""
-        for number, name in names.items():
-            self._memory[number] = open_segment(name)
-
-    def remove_names(self, names: Mapping[int, SegmentName]) -> None:
-        """Remove the files of segments that were made here; those who have mapped them keep them."""
-        for name in names.values():
-            remove_name(name)
-
-    def create(
-        self, sizes: Mapping[int, int], anonymous: bool, storage: Storage
-    ) -> dict[int, SegmentName] | StorageError:
-        """Make this node's copies of segments, all zero, and say how they are opened, or why there are none."""
-        names = {}
-        try:
-            for number, size in sizes.items():
-                names[number], self._memory[number] = create_segment(size, anonymous, storage)
-        except StorageError as error:
-            return error
-        return names
-
-    def _make_ready(self, order: Ready) -> Outcome:
-        """Make this node's memory ready for a run."""
-        try:
-            self._memory[order.memory][:] = 0
-            for filling in order.fillings:
-                filling.region.put(self._array(filling.block), filling.data)
-        except BaseException as error:
-            return Outcome(error=_sendable(error))
-        return Outcome()
-
-    def read(self, parts: list[tuple[Block, Section]]) -> list[NDArray[Any]]:
-        """The contents of parts of blocks."""
-        return [region.of(self._array(block)).copy() for block, region in parts]
 
     # ------------------------------------------------------------ a run
 
@@ -180,6 +127,13 @@ class WorkerActor:
         if self._recorder is not None:
             outcome, self._recorder = replace(outcome, measured=self._recorder.sendable()), None
         return outcome if failed is None else replace(outcome, error=outcome.error or _sendable(failed))
+
+    def _make_ready(self, order: Ready) -> Outcome:
+        try:
+            self._fill(order)
+        except BaseException as error:
+            return Outcome(error=_sendable(error))
+        return Outcome()
 
     def open_pipes(self, orders: str, outcomes: str) -> None:
         """Take orders from a pipe of the driver's, and put outcomes into another."""
@@ -437,8 +391,7 @@ class WorkerActor:
     def _forget(self, order: RunOrder) -> None:
         for program in order.ended:
             self._programs.pop(program, None)
-        for segment in order.dropped:
-            self._memory.pop(segment, None)
+        self._drop(order.dropped)
 
     def _data(self, part: LoopPart, blocks: LoopBlocks, boxes: NDArray[np.int64] | None) -> LoopData:
         extents = boxes if blocks.extents is None else read_only(self._array(blocks.extents))
@@ -462,9 +415,6 @@ class WorkerActor:
                 if argument.kind == "array" and isinstance(block, Block):
                     found[argument.name] = self._array(block)
         return found
-
-    def _array(self, block: Block) -> NDArray[Any]:
-        return block.on(self._memory[block.segment])
 
 
 def delivery_method(actor: Any) -> Any:

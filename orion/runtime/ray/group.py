@@ -19,7 +19,7 @@ from orion.runtime.ray.cluster import connection, is_running, kill_actors, nodes
 from orion.runtime.ray.lines import SERVE, ChannelLine, Line, LostError, RayLine
 from orion.runtime.ray.links import BrokenLinkError
 from orion.runtime.ray.looks import Here, There
-from orion.runtime.ray.orders import Filling, Order, Outcome, Ready, RunOrder, messages_of
+from orion.runtime.ray.orders import AheadRows, Filling, Order, Outcome, Ready, RunOrder, messages_of
 from orion.runtime.ray.processes import end_stopped, have_ended
 from orion.runtime.ray.regions import Section
 from orion.runtime.ray.same_programs import not_made, refuse_others
@@ -122,6 +122,21 @@ class Group:
         except BaseException:
             self._leave(lambda: None)  # who fills memory leaves by itself
             raise
+
+    def send_ahead(self, node: str, rows: AheadRows) -> Any:
+        """Send a node rows that it will need after a shuffle, while its workers run a program; what to wait for."""
+        return self.actors[self._leader(node)].keep_ahead.options(concurrency_group=DELIVER).remote(rows)
+
+    def done_ahead(self, under_way: Mapping[str, Any], seconds: float) -> list[str]:
+        """The nodes that have what is under way to them; looked for so many seconds, or until one has."""
+        if not under_way:
+            return []
+        done = ray.wait(list(under_way.values()), timeout=seconds)[0]
+        return [node for node, reference in under_way.items() if reference in done]
+
+    def wait_for_ahead(self, under_way: Mapping[str, Any]) -> None:
+        """Wait until nodes have what is under way to them. NotBegunError where a worker is lost."""
+        self._prepared({self._leader(node): reference for node, reference in under_way.items()})
 
     def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""

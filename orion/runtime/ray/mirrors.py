@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.profile.records import NONE_SHUFFLED
 from orion.runtime.ray.announced import NO_READS, Reads
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
+from orion.runtime.ray.expected_shuffles import ExpectedShuffles, Shuffles, rows_of_message
 from orion.runtime.ray.group import Group
-from orion.runtime.ray.orders import FILL_BYTES, Filling
+from orion.runtime.ray.orders import Filling
 from orion.runtime.ray.regions import Mask, Region, Section
-from orion.runtime.ray.reordered import Reordered, Rows, lacking_rows
+from orion.runtime.ray.reordered import Reordered, Rows, SentAhead, lacking_rows
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
-from orion.runtime.ray.up_to_date import UpToDate
+from orion.runtime.ray.up_to_date import Part, UpToDate
 from orion.schedule.schedule import Ints
 
 Sent = tuple[Block, bytes, int]
@@ -69,7 +71,8 @@ class Mirrors:
 
     Elements of sparse arrays are sent once, and again when values were stored: `_sent` are the blocks of which a node
     has the elements of some tiles, with the version of these. Of dense arrays that is sent which is not `up_to_date`;
-    `_shuffles` says how often the rows of each had been shuffled then.
+    `_shuffles` says how the rows of each had been shuffled then, and `shuffled` what of a shuffle came to nodes with
+    the last call.
     """
 
     def __init__(self, group: Group, store: Store) -> None:
@@ -78,7 +81,9 @@ class Mirrors:
         self._names: dict[str, dict[int, SegmentName]] = {node: {} for node in group.nodes if node != group.driver_node}
         self._sent: dict[str, set[Sent]] = {node: set() for node in self._names}
         self.up_to_date = UpToDate()
-        self._shuffles: dict[Block, int] = {}
+        self._shuffles: dict[Block, Shuffles] = {}
+        self._expected = ExpectedShuffles(group)
+        self.shuffled = NONE_SHUFFLED
         self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
         self._reads: WeakKeyDictionary[PreparedProgram, Reads] = WeakKeyDictionary()
 
@@ -91,7 +96,9 @@ class Mirrors:
         if not segments:
             return
         self.up_to_date.forget(segments)
-        self._shuffles = {block: count for block, count in self._shuffles.items() if block.segment not in segments}
+        for block in [block for block in self._shuffles if block.segment in segments]:
+            del self._shuffles[block]
+            self._expected.forget(block)
         for node, names in self._names.items():
             for segment in segments:
                 names.pop(segment, None)
@@ -106,6 +113,8 @@ class Mirrors:
     def prepare(self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun) -> None:
         """Bring the nodes of a run what their workers need before it."""
         remote = [node for node in self._nodes(prepared) if node in self._names]
+        self._expected.pause()
+        self.shuffled = NONE_SHUFFLED
         if remote:
             reordered: dict[str, list[Filling]] = {node: [] for node in remote}
             try:
@@ -120,19 +129,56 @@ class Mirrors:
         for name in prepared.written & placed.dense.keys():
             self.up_to_date.written(placed.dense[name])
 
+    def send_ahead(self, prepared: PreparedProgram, placed: PlacedRun) -> None:
+        """While a program runs, send its nodes the rows that the next shuffles of its arrays will bring them, as far as
+        these can be expected. It goes on until the next run is prepared, or `close`."""
+        remote = [node for node in self._nodes(prepared) if node in self._names]
+        for name in placed.own if remote else ():
+            block, shapes = placed.dense[name], placed.shapes
+            before, image = self._shuffles.get(block), self.up_to_date.image(block)
+            if before is None or not before.is_regular or image is None or name in prepared.written:
+                continue
+            assert before.last is not None
+            expected, now = before.last.next(), self.up_to_date.changes(block)
+            if not self._expected.is_expected(block, expected, now):
+                had = {node: rows for node in remote if (rows := self._rows_of(prepared, placed, node, name)).any()}
+                self._expected.expect(block, expected, image, now, shapes[name][-1], had)
+        self._expected.go()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        self._expected.pause()
+
+    def _rows_of(self, prepared: PreparedProgram, placed: PlacedRun, node: str, name: str) -> Mask:
+        """The rows of an array that a node has once it is ready for a run, bool (rows,)."""
+        traffic, block, count = self._traffic_of(prepared, placed), placed.dense[name], placed.shapes[name][0]
+        found = self.up_to_date.rows_of(node, block, count)
+        needed = traffic.shares[node].dense.get(name)
+        return found if needed is None else found | Part(traffic.exchange.cells[name], needed).whole_rows(count)
+
     def _reorder(self, placed: PlacedRun, name: str, fillings: dict[str, list[Filling]]) -> None:
         """Where an array was shuffled since nodes were last brought up to date, add to their `fillings` what gives them
         the new order. More shuffles than one, or what else was written, shows when the array is looked at."""
         block, (count, last) = placed.dense[name], placed.own[name]
-        before, self._shuffles[block] = self._shuffles.get(block), count
-        if before is None or last is None or count != before + 1 or last.elements != block.shape[0]:
+        before = self._shuffles.get(block)
+        if before is not None and before.count == count:
             return
-        array, order, columns = self._array(block), last.order(), placed.shapes[name][-1]
+        self._shuffles[block] = Shuffles.after(before, count, last)
+        expected = self._expected.take(block)
+        if before is None or last is None or count != before.count + 1 or last.elements != block.shape[0]:
+            return
+        is_used = expected is not None and expected.is_of(last, self.up_to_date.changes(block))
+        array, columns = self._array(block), placed.shapes[name][-1]
+        order = expected.order if expected is not None and is_used else last.order()
         for node, had in self.up_to_date.shuffled(block, order, fillings).items():
             fillings[node].append(Filling(block, Reordered.of(last, had), array[:0]))
             places = lacking_rows(order, had)
-            some = max(1, FILL_BYTES * len(array) // max(1, array.nbytes))
-            for rows in (Rows(places[low : low + some], columns) for low in range(0, len(places), some)):
+            if expected is not None:
+                fillings[node].append(Filling(block, SentAhead(expected.number, is_used), array[:0]))
+            ahead = expected.places_of(node) if expected is not None and is_used else places[:0]
+            left, some = np.setdiff1d(places, ahead, assume_unique=True), rows_of_message(array)
+            self.shuffled = self.shuffled.and_of(len(places), len(places) - len(left))
+            for rows in (Rows(left[low : low + some], columns) for low in range(0, len(left), some)):
                 fillings[node].append(Filling(block, rows, rows.of(array)))
 
     def _fill(

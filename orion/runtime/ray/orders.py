@@ -21,7 +21,7 @@ from orion.runtime.profile.records import (
 from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.regions import Mask, Region, Section
-from orion.runtime.ray.reordered import Reordered, Rows
+from orion.runtime.ray.reordered import Reordered, Rows, SentAhead
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks
 from orion.schedule.schedule import Ints
@@ -208,7 +208,7 @@ class Filling:
     """What the driver puts into a part of a node's copy of a block."""
 
     block: Block
-    region: Section | Reordered | Rows
+    region: Section | Reordered | Rows | SentAhead
     data: NDArray[Any]
 
     def parts(self, most: int) -> Iterator[Filling]:
@@ -222,6 +222,16 @@ class Filling:
         for low in range(0, rows, step):
             data = self.data[low : low + step]
             yield Filling(self.block, Region(region.array, ((first + low, first + low + len(data)), *others)), data)
+
+
+@dataclass(frozen=True, slots=True)
+class AheadRows:
+    """What rows of a block are after its next shuffle, which the driver expects as its `number`-th one."""
+
+    block: Block
+    number: int
+    rows: Rows
+    data: NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

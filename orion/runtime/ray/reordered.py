@@ -1,5 +1,6 @@
 """Rows of a dense array that was shuffled, on a node that has some of them as they were: it puts these into the new
-order by itself, from the numbers that the shuffle is made of, and is sent those alone that it did not have."""
+order by itself, from the numbers that the shuffle is made of, and is sent those alone that it did not have: before,
+where the shuffle was expected, or then."""
 
 from __future__ import annotations
 
@@ -64,6 +65,15 @@ class Rows:
     def of(self, memory: NDArray[Any]) -> NDArray[Any]:
         """These rows of the array, copied."""
         return memory[self.places] if memory.ndim == 1 else memory[self.places, ..., : self.columns]
+
+
+@dataclass(frozen=True, slots=True)
+class SentAhead:
+    """The rows of an array that a node was sent while the last loops ran, for the shuffle that was expected as number
+    `number`: they are put to their places, or where another one came, no longer kept."""
+
+    number: int
+    is_used: bool
 
 
 def lacking_rows(order: Ints, had: Mask) -> Ints:

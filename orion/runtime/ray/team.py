@@ -116,6 +116,7 @@ class Team:
         announced = self._announced(prepared, placed, arguments)
         measured = None if recording is None else recording.number
         orders = self._orders(prepared, program, placed, announced, measured)
+        self._mirrors.send_ahead(prepared, placed)
         with measured_run(recording) as took:
             place, have_met = partial(self._place, prepared, program), partial(program.memory.have_met, len(orders))
             outcomes = self.group.run(orders, program.memory.abort, place, have_met)
@@ -126,6 +127,7 @@ class Team:
             for worker, outcome in enumerate(outcomes):  # those of other nodes are not in this memory
                 for notes, own in zip(noted.updates, outcome.notes, strict=False):
                     notes[worker : worker + 1] = own
+            noted.shuffled = self._mirrors.shuffled
             noted.sent = tuple(outcome.carried for outcome in outcomes if outcome.carried != NONE_SENT)
             noted.fetched = tuple(_fetched(outcomes, self.group.nodes))
             noted.brought = tuple(outcome.brought for outcome in outcomes if outcome.brought != NONE_BROUGHT)
@@ -167,6 +169,7 @@ class Team:
     def leave_store(self) -> Store | None:
         """End the actors, and leave the arrays where they are for the next team, so that views of them stay what they
         are. None where an actor may still write to them, or others could not open them: arrays are let go of then."""
+        self._mirrors.close()
         self.group.close()
         self._programs.clear()
         if self._store.anonymous and self.group.has_ended():
@@ -176,6 +179,7 @@ class Team:
 
     def close(self) -> None:
         """End the actors, and let go of the arrays. Safe to call again."""
+        self._mirrors.close()
         self.group.close()
         self._store.close()
         self._programs.clear()

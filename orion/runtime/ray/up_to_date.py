@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,7 @@ class UpToDate:
     def __init__(self) -> None:
         self._parts: dict[Block, dict[str, list[Part]]] = {}
         self._images: dict[Block, NDArray[Any]] = {}
+        self._changes: Counter[Block] = Counter()
         self._most = MOST * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
     def lacking(self, node: str, block: Block, cells: Cells, needed: Mask) -> Mask:
@@ -127,17 +129,30 @@ class UpToDate:
         elif sum(one.nbytes for one in self._images.values()) + array.nbytes <= self._most:
             self._images[block] = array.copy()
 
+    def image(self, block: Block) -> NDArray[Any] | None:
+        """An array as nodes have it, in the shape of its storage; None where there is no image."""
+        return self._images.get(block)
+
+    def changes(self, block: Block) -> int:
+        """How often the image of an array has become another one, at least, or may have."""
+        return self._changes[block]
+
+    def rows_of(self, node: str, block: Block, count: int) -> Mask:
+        """The rows, of so many, that a node has as they are, bool (count,)."""
+        return _rows_of(self._parts.get(block, {}).get(node, ()), count)
+
     def shuffled(self, block: Block, order: Ints, nodes: Iterable[str]) -> dict[str, Mask]:
         """Before `look`: the rows of an array were put into another order since the last run, and its image is put
         into it here. Given back are, for each of these nodes that has some, the rows that it had, bool (rows,): of the
         same ones it is known to be up to date from now on, once it has put them in order (`Reordered`) and been sent
         those that it did not have. Nothing is known of any other node, nor of any where there is no image."""
         image, known = self._images.pop(block, None), self._parts.pop(block, {})  # half-way there is neither
+        self._changes[block] += 1
         if image is None:
             return {}
         move_rows(image, order, 0)
         parts = {node: known[node] for node in nodes if node in known}
-        had = {node: np.logical_or.reduce([part.whole_rows(len(image)) for part in own]) for node, own in parts.items()}
+        had = {node: _rows_of(own, len(image)) for node, own in parts.items()}
         had = {node: rows for node, rows in had.items() if rows.any()}
         for node, rows in had.items():
             for part in parts[node]:
@@ -148,6 +163,7 @@ class UpToDate:
 
     def differs(self, block: Block, low: int, high: int) -> None:
         """Rows of a block are no longer what they were at the end of the last run."""
+        self._changes[block] += 1
         for parts in self._parts.get(block, {}).values():
             for part in parts:
                 part.drop_rows(low, high)
@@ -155,6 +171,7 @@ class UpToDate:
     def written(self, block: Block) -> None:
         """A run begins that writes a block: should it fail, nobody knows what nodes have."""
         self._parts.pop(block, None)
+        self._changes[block] += 1
 
     def keep(self, block: Block, cells: Cells, has: Mapping[str, Mask]) -> None:
         """A run has ended well, after which nodes have these cells, as the driver does. What is known of an array that
@@ -181,3 +198,12 @@ class UpToDate:
         for block in [block for block in {*self._parts, *self._images} if block.segment in gone]:
             self._parts.pop(block, None)
             self._images.pop(block, None)
+            self._changes.pop(block, None)
+
+
+def _rows_of(parts: Iterable[Part], count: int) -> Mask:
+    """The rows, of so many, of which all cells are in one of some parts, bool (count,)."""
+    found = np.zeros(count, np.bool_)
+    for part in parts:
+        found |= part.whole_rows(count)
+    return found

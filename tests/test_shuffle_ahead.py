@@ -1,0 +1,194 @@
+"""Rows that nodes are sent while loops run, for the shuffle that is expected after them."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import orion
+from orion.arrays.dense import array
+from orion.arrays.exchange import Exchange
+from orion.runtime.ray.expected_shuffles import Expected, Shuffles
+from orion.runtime.ray.reordered import lacking_rows
+from orion.runtime.ray.segments import Block
+from tests.trials import times
+
+FIRST = Exchange.of((5, 5), Fraction(1, 2), seed=3)
+OTHER = Exchange.of((5, 5), Fraction(1, 2), seed=4)
+
+
+@pytest.mark.parametrize(
+    ("before", "count", "last", "is_regular"),
+    [
+        (None, 1, FIRST, False),  # nothing is known of what was before
+        (Shuffles(0, None), 1, FIRST, False),
+        (Shuffles(1, FIRST), 2, FIRST.next(), True),
+        (Shuffles(1, FIRST), 2, FIRST, False),  # the same epoch
+        (Shuffles(1, FIRST), 2, OTHER.next(), False),  # another seed
+        (Shuffles(1, FIRST), 3, FIRST.next().next(), False),  # one was not seen
+        (Shuffles(1, FIRST), 2, None, False),
+    ],
+)
+def test_the_next_shuffle_is_expected_after_two_of_a_kind(before, count, last, is_regular):
+    assert Shuffles.after(before, count, last) == Shuffles(count, last, is_regular)
+
+
+@pytest.mark.parametrize("had", [[True] * 5 + [False] * 5, [False, True] * 5])
+def test_a_node_is_sent_what_it_will_lack_a_message_at_a_time(had, monkeypatch):
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.FILL_BYTES", 2 * 3 * 8)
+    image, had = np.arange(40.0).reshape(10, 4), np.array(had)
+    one = Expected(7, Block(1, 0, (10, 4), "<f8"), FIRST, image, 0, 3, {"a": had})
+    order = FIRST.order()
+    first, *others = one.messages("a")
+    for message in (first, *others):
+        assert message.number == 7
+        assert message.data.shape[1] == 3  # without padding
+        np.testing.assert_array_equal(message.data, image[order][message.rows.places, :3])
+    assert sorted(one.places_of("a")) == lacking_rows(order, had).tolist()
+    assert one.bytes == len(lacking_rows(order, had)) * 3 * 8
+    assert list(one.messages("a")) == []
+
+
+def test_what_was_sent_is_not_sent_again_when_sending_goes_on(monkeypatch):
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.FILL_BYTES", 8)
+    had, image = np.arange(10) < 5, np.arange(10.0)
+    one = Expected(1, Block(1, 0, (10,), "<f8"), Exchange.of((5, 5), Fraction(1), 0), image, 0, 10, {"a": had})
+    before = next(one.messages("a")).rows.places
+    after = [place for message in one.messages("a") for place in message.rows.places]
+    assert sorted([*before, *after]) == lacking_rows(one.order, had).tolist()
+
+
+# ---------------------------------------------------------------- on nodes
+
+
+@orion.parallel_for
+def add_rows(X, out):
+    for s in range(X.shape[0]):
+        out[s] += X[s].sum()
+
+
+@orion.parallel_for
+def raise_rows(X):
+    for s in range(X.shape[0]):
+        for k in range(X.shape[1]):
+            X[s, k] += s
+
+
+def let_it_send(nodes):
+    """Wait until nodes have been sent all that is expected."""
+    thread = nodes._backend._team._mirrors._expected._thread
+    if thread is not None:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_from_the_third_epoch_on_rows_are_there_before_it(nodes):
+    X, out = array(np.arange(6400).reshape(1600, 4)), orion.zeros(1600, dtype=int)
+    own, seen, moved = X.to_numpy(), [], []
+    group = None
+    for _ in range(5):
+        X.shuffle(exchange=0.25, seed=2)
+        own = own[X.last_shuffle.order()]
+        out[:] = 0
+        before = 0 if group is None else group.moved
+        add_rows(X, out)
+        np.testing.assert_array_equal(out.view, own.sum(axis=1))
+        group = nodes._backend._team.group
+        seen.append(add_rows.last_run.shuffled)
+        moved.append(group.moved - before)
+        let_it_send(nodes)
+    assert [one.ahead == one.rows > 0 for one in seen] == [False, False, True, True, True]
+    # whenever rows are sent, they are counted with the call after the shuffle
+    assert len({count - one.rows * 32 for count, one in zip(moved[1:], seen[1:], strict=True)}) == 1
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_shuffles_of_another_kind_find_nothing_and_leave_nothing(nodes):
+    X, out = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int)
+    own, seen = X.to_numpy(), []
+    for epoch in (0, 1, 2, 7, 8, 9, 9):
+        X.shuffle(exchange=0.5, seed=2, epoch=epoch)
+        own = own[X.last_shuffle.order()]
+        out[:] = 0
+        add_rows(X, out)
+        np.testing.assert_array_equal(out.view, own.sum(axis=1))
+        seen.append(add_rows.last_run.shuffled.ahead > 0)
+        let_it_send(nodes)
+    assert seen == [False, False, True, False, False, True, False]
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_what_is_written_meanwhile_is_there_after_the_shuffle(nodes):
+    """Shuffles of a kind, calls that read or write, and writes from outside, in any order, sent ahead or not."""
+    random = np.random.default_rng(6)
+    X, out, total = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int), np.zeros(300, int)
+    own, ahead = X.to_numpy(), 0
+    for _ in range(times(40, 25)):
+        for _ in range(random.integers(1, 5)):
+            match random.choice(6, p=[0.45, 0.1, 0.1, 0.05, 0.15, 0.15]):
+                case 0:
+                    add_rows(X, out)
+                    total += own.sum(axis=1)
+                    ahead += add_rows.last_run.shuffled.ahead
+                    np.testing.assert_array_equal(out.view, total)
+                case 1:
+                    row = random.integers(300)
+                    X[row] = own[row] = random.integers(1000)
+                case 2:
+                    raise_rows(X)
+                    own += np.arange(300)[:, None]
+                case 3:
+                    X.shuffle(exchange=0.1, seed=9, ranks=3)
+                    own = own[X.last_shuffle.order()]
+                case 4:
+                    X.view[random.integers(300), 1] += 1
+                    own = X.to_numpy()
+                case _:
+                    let_it_send(nodes)
+        X.shuffle(exchange=0.4, seed=1, ranks=3)
+        own = own[X.last_shuffle.order()]
+        np.testing.assert_array_equal(X.view, own)
+    assert ahead > 0
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_several_arrays_are_shuffled_alike(nodes):
+    X, y = array(np.arange(1200.0).reshape(300, 4)), array(np.arange(300))
+
+    @orion.parallel_for
+    def weigh(X, y, out):
+        for s in range(X.shape[0]):
+            out[s] = X[s, 0] - 4 * y[s] + X[s, 3]
+
+    for epoch in range(4):
+        for one in (X, y):
+            one.shuffle(exchange=0.5, seed=5)
+        out = orion.zeros(300)
+        weigh(X, y, out)
+        np.testing.assert_array_equal(out.view, X.view[:, 3])
+        found = weigh.last_run.shuffled
+        assert (found.ahead == found.rows > 0) == (epoch > 1)
+        let_it_send(nodes)
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+def test_a_session_ends_while_rows_are_sent(nodes, monkeypatch):
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.FILL_BYTES", 32)
+    X, out = array(np.arange(40_000).reshape(10_000, 4)), orion.zeros(10_000, dtype=int)
+    for _ in range(2):
+        X.shuffle(exchange=1, seed=2)
+        add_rows(X, out)
+    mirrors = nodes._backend._team._mirrors
+    assert mirrors._expected._thread.is_alive()
+    orion.scale(workers=3)  # other actors
+    assert mirrors._expected._thread is None
+    X.shuffle(exchange=1, seed=2)
+    out[:] = 0
+    add_rows(X, out)
+    np.testing.assert_array_equal(out.view, X.view.sum(axis=1))
