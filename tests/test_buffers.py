@@ -303,7 +303,6 @@ def test_updates_in_a_window_are_counted_as_often_as_it_is_wide():
     np.testing.assert_array_equal(w, expected)
 
 
-@orion.parallel_for
 def topics(tokens, words, documents, totals, late, seen):
     """Words and documents exactly, by blocks that go from worker to worker; the totals late."""
     for (d, w), n in tokens:
@@ -311,6 +310,33 @@ def topics(tokens, words, documents, totals, late, seen):
         words[w] += 2 * n
         seen[d] = max(seen[d], totals[0] + totals[1])
         late[(d + w) % 2] += n
+
+
+def sweeps(tokens, words, documents, totals, late, seen, out, rounds):
+    for e in range(rounds):
+        for (d, w), n in tokens:
+            documents[d] += n
+            words[w] += 2 * n
+            seen[d] = max(seen[d], totals[0] + totals[1])
+            late[(d + w) % 2] += n
+        for j in range(2):
+            out[e, j] = totals[j]
+
+
+topics, topics_in_order = orion.parallel_for(topics), orion.parallel_for(ordered=True)(topics)
+sweeps, sweeps_in_order = orion.parallel_for(sweeps), orion.parallel_for(ordered=True)(sweeps)
+
+
+@pytest.mark.parametrize("function", [sweeps, sweeps_in_order], ids=["any order", "in order"])
+@pytest.mark.parametrize("max_delay", [1, 40])
+def test_nobody_waits_for_who_has_not_begun_a_round(function, max_delay, workers):
+    """In order, the first tile of a worker waits for one of another."""
+    rng = np.random.default_rng(5)
+    tokens = orion.sparse((rng.integers(0, 60, 2000), rng.integers(0, 80, 2000)), rng.integers(1, 5, 2000), (60, 80))
+    words, documents, totals, seen, out = (np.zeros(k, np.int64) for k in (80, 60, 2, 60, (5, 2)))
+    function(tokens, words, documents, totals, orion.buffer(totals, max_delay=max_delay), seen, out, 5)
+    assert out.sum(axis=1).tolist() == [round * tokens.values.sum() for round in range(1, 6)]
+    assert words.sum() == 2 * documents.sum() == 10 * tokens.values.sum()
 
 
 @pytest.mark.parametrize("max_delay", [1, 40, 10**9])

@@ -11,7 +11,21 @@ import orion
 from tests import one_ray
 from tests.dying import kill_in_the_middle
 from tests.oracles.buffered_loops import BufferedLoop
-from tests.test_buffers import cells, count, latest, look, loss, parallel_slr, samples, slowly, slr, topics
+from tests.test_buffers import (
+    cells,
+    count,
+    latest,
+    look,
+    loss,
+    parallel_slr,
+    samples,
+    slowly,
+    slr,
+    sweeps,
+    sweeps_in_order,
+    topics,
+    topics_in_order,
+)
 from tests.trials import TIMES, times
 
 pytestmark = [
@@ -181,15 +195,38 @@ def test_infinite_values_stay_so(nodes):
     np.testing.assert_array_equal(totals, [np.inf, -np.inf, 180.0, 181.0, 182.0])
 
 
+@pytest.mark.parametrize("max_delay", [1, 7, 40, 10**9])
+@pytest.mark.parametrize("function", [topics, topics_in_order], ids=["any order", "in order"])
+def test_blocks_go_from_node_to_node_beside_buffers(function, max_delay, nodes):
+    rng = np.random.default_rng(5)
+    keys, n = (rng.integers(0, 60, 4000), rng.integers(0, 80, 4000)), rng.integers(1, 5, 4000)
+    tokens = orion.sparse(keys, n, (60, 80))
+    words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
+    given = tokens, words, documents, sums, orion.buffer(sums, max_delay=max_delay), seen
+    assert function.plan(*given).strategy == "2d"
+    for calls in (1, 2, 3):
+        function(*given)
+        assert len(function.last_run.sent) == 2
+        for target, key, weight in ((documents, keys[0], 1), (words, keys[1], 2), (sums, sum(keys) % 2, 1)):
+            expected = np.zeros_like(target)
+            np.add.at(expected, key, n * weight * calls)
+            np.testing.assert_array_equal(target, expected)
+    assert seen.max() <= sums.sum()
+
+
+@pytest.mark.parametrize("max_delay", [1, 40])
+@pytest.mark.parametrize("function", [sweeps, sweeps_in_order], ids=["any order", "in order"])
+def test_rounds_of_blocks_that_go_from_node_to_node(function, max_delay, nodes):
+    rng = np.random.default_rng(6)
+    tokens = orion.sparse((rng.integers(0, 60, 2000), rng.integers(0, 80, 2000)), rng.integers(1, 5, 2000), (60, 80))
+    words, documents, sums, seen, out = (np.zeros(k, np.int64) for k in (80, 60, 2, 60, (5, 2)))
+    function(tokens, words, documents, sums, orion.buffer(sums, max_delay=max_delay), seen, out, 5)
+    assert out.sum(axis=1).tolist() == [round * tokens.values.sum() for round in range(1, 6)]
+    assert words.sum() == 2 * documents.sum() == 10 * tokens.values.sum()
+
+
 def test_what_needs_shared_memory_uses_one_node_and_says_so(nodes):
     rng = np.random.default_rng(5)
-    tokens = orion.sparse((rng.integers(0, 60, 4000), rng.integers(0, 80, 4000)), np.ones(4000, np.int64), (60, 80))
-    words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
-    given = tokens, words, documents, sums, orion.buffer(sums, max_delay=40), seen
-    topics(*given)
-    assert sums.sum() == words.sum() // 2 == documents.sum() == 4000
-    assert topics.last_run.sent == ()
-    assert "wait for each other in memory that workers share" in told(topics, given)
     group, totals = rng.integers(0, 7, 900), np.zeros(7)
     given = group, orion.buffer(totals, max_delay=20, deterministic=True)
     count(*given)

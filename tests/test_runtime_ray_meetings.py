@@ -15,6 +15,7 @@ from orion.kernel.calling import (
     CONTROL_SIZE,
     END_HERE,
     FIRST_HERE,
+    LOCKS,
     NOTES_SIZE,
     PAST_ALL,
     ROUND,
@@ -27,7 +28,7 @@ from orion.kernel.support.replicas import average_with_momentum, meet, meeting_i
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.brings import Nodes
-from orion.runtime.ray.carrier import Line
+from orion.runtime.ray.carrier import NOTHING_KNOWN, Carrier, Line
 from orion.runtime.ray.centre import Centre
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.meetings import Meetings
@@ -50,17 +51,20 @@ class Node:
         empty = np.zeros(0, np.int64)
         self.clocks, self.notes = np.zeros(CLOCK_STRIDE * workers, np.int64), np.zeros((workers, NOTES_SIZE), np.int64)
         self.memory = RunMemory(
-            np.zeros((2, CONTROL_SIZE), np.int64), (), empty, (), (), (self.clocks,), empty, (self.notes,), (), ()
-        )
+            np.zeros((2, CONTROL_SIZE), np.int64), (), empty, (), (), (self.clocks,),
+            np.zeros(CLOCK_STRIDE * LOCKS, np.int64), (self.notes,), (empty,), ({},),
+        )  # fmt: skip
         own = [worker for worker, node in enumerate(place) if node == number]
         for worker, notes in enumerate(self.notes):
             notes[[WORKER, ROUND, FIRST_HERE, END_HERE]] = worker, -1, own[0], own[-1] + 1
         self.failed = []
         given = Nodes(names, place, number, lines), self.memory, self.arrays, self.fail
+        where = number, own, names, place
+        self.carrier = Carrier(1, *where, self.memory, self.arrays, lines, self.fail, names[0], NOTHING_KNOWN)
         self.meetings = Meetings(1, number, *given)
         between = replace(
-            nothing_between(self.memory), meetings=self.meetings, centre=Centre(1, number, *given),
-            overlapped=OverlappedCentre(1, number, *given),
+            nothing_between(self.memory), carrier=self.carrier, meetings=self.meetings,
+            centre=Centre(1, number, *given), overlapped=OverlappedCentre(1, number, *given),
         )  # fmt: skip
         self.landing = Landing(self.arrays, self.memory, None, between)
 

@@ -73,14 +73,15 @@ ANEW = "anew"
 """The op of the "place" that says whether a choice met a NaN after which it begins anew."""
 
 WORKER, ROUND, COUNT, FLUSHES, WAITS, MOST_LATE, APPLIED, LEFT, LAST, UNBOUND, LEAST = range(11)
-FIRST_HERE, END_HERE, HISTOGRAM = range(11, 14)
+FIRST_HERE, END_HERE, ACKS, HISTOGRAM = range(11, 15)
 """The elements of the notes of a worker: its number; the round; the iterations of it whose updates it has applied
 (or, where all apply them in a fixed order, how often it has; or how often it has pulled its copies of arrays); how
 often it has applied updates, has waited for others, how many iterations updates of others were late at most, to how
 many elements it has applied some; after how many iterations it does so next, where all do at once; the last of its
 tiles, -1 for none: a walk may be given some of them at a time; whether nothing can be late, and nobody waits; the
 least clock that it saw when it waited last; the first worker of its node (0 on the home node, on others more), and
-the one after the last, who pull all copies there are on this node; and then how often updates were late by how much, in
+the one after the last, who pull all copies there are on this node; which of its clocks other nodes must acknowledge, 0
+where there are none whose workers rest between tiles; and then how often updates were late by how much, in
 `BINS` parts of what they may be."""
 
 BINS = 16
@@ -95,6 +96,10 @@ POSTED, SETTLED, GIVEN = range(1, 4)
 on while copies are pulled, how often it has posted, whether it was pulled for the last time, and for which pull it was
 given what its copy is moved by, if the home node works that out."""
 
+ACKED = 1
+"""The place beside the clock of a worker, where workers rest between tiles: the last that other nodes have
+acknowledged."""
+
 PAST_ALL = 1 << 62
 """The clock of a worker for whom nobody waits."""
 
@@ -106,6 +111,15 @@ RESULTS = ("partial", "chosen", "place", "ended")
 
 CONTROL_SIZE = 8
 LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done", "control")
+
+
+def resting(round: int) -> int:
+    """The clock of a worker that is in no tile, but has not done all of a round.
+
+    >>> (0 << ROUND_BITS) + 1_000_000 < resting(0) < 1 << ROUND_BITS
+    True
+    """
+    return ((round + 1) << ROUND_BITS) - 1
 
 
 def end_mark(tile: int, round: int) -> int:

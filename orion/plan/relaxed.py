@@ -156,12 +156,12 @@ def _updates(
                 yield from _updates(inner, name, nest, runs, times, sizes)
 
 
-def why_apart(relaxed: Relaxed, counts_on: bool) -> str:
-    """Why updates cannot go from node to node; "" where they can. `counts_on`: that of the plan."""
+def why_apart(relaxed: Relaxed, takes_tiles: bool) -> str:
+    """Why updates cannot go from node to node; "" where they can. `takes_tiles`: that of the plan."""
     if not relaxed:
         return ""
     if relaxed.deterministic:
         return "are applied in a fixed order by workers that share memory"
-    if counts_on:
-        return "are counted from tile to tile, which wait for each other in memory that workers share"
+    if takes_tiles:
+        return "are made by tiles that workers take from each other, in memory that they share"
     return ""

@@ -46,7 +46,7 @@ def _served(plan: LoopPlan, announcers: Sequence[Announcer], sizes: Sizes) -> It
     dim, relaxed = plan.space, plan.relaxed
     if not relaxed.has_clocks or any(cut != 1 for k, cut in enumerate(plan.cuts) if k != dim):
         return
-    if why_apart(relaxed, plan.counts_on):
+    if plan.counts_on or why_apart(relaxed, plan.takes_tiles):
         return
     numbers = {one.buffered.array: number for number, one in enumerate(relaxed.arrays)}
     for one in announcers:

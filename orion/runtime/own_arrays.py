@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from orion.errors import ArgumentError, describe
 from orion.ir.function import Buffered
 from orion.kernel.calling import (
+    ACKS,
     CLOCK_STRIDE,
     END_HERE,
     FIRST_HERE,
@@ -64,6 +65,8 @@ class OwnArrays:
         self._worker = worker
         self.is_unbound = not loop.plan.relaxed.has_delays
         """Updates are seen by all at once: on one node."""
+        self.is_apart = False
+        """Updates go to other nodes, too, and their workers rest between tiles."""
         self.here = 0, len(orders)
         """The first worker of this node, and the one after the last."""
 
@@ -85,6 +88,7 @@ class OwnArrays:
         self._notes[:] = 0
         self._notes[WORKER], self._notes[ROUND], self._notes[LAST] = self._worker, -1, self._last
         self._notes[UNBOUND] = self.is_unbound
+        self._notes[ACKS] = self.is_apart
         self._notes[FIRST_HERE], self._notes[END_HERE] = self.here
         return tuple(found)
 

@@ -45,7 +45,7 @@ FIRST = {
 def _between_nodes(loop: LoopPlan) -> str:
     """How updates go from node to node, or why not."""
     relaxed = loop.relaxed
-    why = why_apart(relaxed, loop.counts_on)
+    why = why_apart(relaxed, loop.takes_tiles)
     if why:
         return f"on several nodes those of one run the loop: updates {why}"
     half = relaxed.max_delay // 2

@@ -141,13 +141,13 @@ class Flushes:
             return writer
         self._apply(writer, f"{self._facts.relaxed.every} - {self._left}")
         if self._facts.rests:
-            writer.add(self.done(self.round))
+            writer.add(f"is_in_no_tile({self._of('clocks')}, {self._of('notes')}, {self.round})")
         return writer
 
     def after_tile(self, tile: str) -> Writer:
-        """What follows a tile in the walk: nothing where the last tile has it, or each."""
+        """What follows a tile in the walk: nothing where the last tile has it."""
         writer = Writer(depth=2)
-        if not self._facts.rests and not self._facts.relaxed.deterministic:
+        if not self._facts.relaxed.deterministic:
             with writer.block(f"if {self.is_last_tile(tile)}:"):
                 writer.add(self.done("round"))
         return writer

@@ -31,8 +31,8 @@ VECTORS = tuple(
 )
 TAKING = ("PATIENCE", "take")
 BUFFERS = (
-    "add_at", "begin_tile", "has_applied", "has_done_all", "left_of", "lock", "may_begin", "my_turn", "note_in_list",
-    "note_part", "tell_not_a_number", "turn_is_over", "unlock",
+    "add_at", "begin_tile", "has_applied", "has_done_all", "is_in_no_tile", "left_of", "lock", "may_begin", "my_turn",
+    "note_in_list", "note_part", "tell_not_a_number", "turn_is_over", "unlock",
 )  # fmt: skip
 REPLICAS = (
     "alpha_of", "average", "average_with_momentum", "await_turn", "give_turn", "keep_copy", "meet", "meeting_is_over",

@@ -7,10 +7,16 @@ k < c + every, all updates of others up to their iteration k - max_delay have be
 al., NIPS 2013). A worker that has done all of its iterations has (round + 1) · 2⁴⁰, and one that has none PAST_ALL.
 
 Where tiles wait for each other, a worker that waits for others would keep those waiting that run ahead of it, for ever.
-There a worker that is in no tile has the clock of the next round, too, and nobody waits for one that has not begun: all
-that it has done is applied. When it begins a tile its clock goes on from the latest of the others', whose iterations it
-has waited for: it shows its old one first, so that whoever looks after that waits, and then looks at the others' (the
-fence keeps this order).
+There a worker that is in no tile rests: its clock is past all of the round, and nobody waits for it, nor for one that
+has not begun the round: all that they have done is applied. When it begins a tile its clock goes on from the latest of
+the others', whose iterations it has waited for: it shows its old one first, so that whoever looks after that waits, and
+then looks at the others' (the fence keeps this order).
+
+Between nodes clocks come late: who rests, as seen from there, may have begun. So nodes acknowledge clocks: `ACKED`,
+beside a worker's clock, is the last one of which all other nodes have said that they had it, before they told their
+own. Whoever begins there after that goes on from it, or from later. So a worker that waits until its clock was
+acknowledged up to k - max_delay before its k-th iteration, and one of the tile that it is in, need not know of those
+that begin meanwhile (`orion.runtime.ray.acknowledged`).
 
 `notes` are each worker's own: see `orion.kernel.calling`.
 """
@@ -24,6 +30,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, register_jitable
 
 from orion.kernel.calling import (
+    ACKED,
+    ACKS,
     BINS,
     CLOCK_STRIDE,
     COUNT,
@@ -41,6 +49,7 @@ from orion.kernel.calling import (
     UNBOUND,
     WAITS,
     WORKER,
+    resting,
 )
 from orion.kernel.support.intrinsics import (
     CLAIMED,
@@ -54,6 +63,8 @@ from orion.kernel.support.intrinsics import (
     pause,
     store_release,
 )
+
+resting_clock = register_jitable(resting)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -87,8 +98,11 @@ def begin_tile(
         fence()
         for other in range(len(clocks) // CLOCK_STRIDE):
             found = load_acquire(clocks, other * CLOCK_STRIDE) - base
-            if other != own and notes[COUNT] < found < (1 << ROUND_BITS) - 1:
+            if other != own and notes[COUNT] < found < (1 << ROUND_BITS) - 2:
                 notes[COUNT] = found
+        if notes[ACKS]:
+            notes[COUNT] += 1  # a clock that it has not shown before: whoever acknowledges it knows of this tile
+            notes[ACKS] = base + notes[COUNT]
         store_release(clocks, own * CLOCK_STRIDE, base + notes[COUNT])
         fence()
     return bool(may_begin(clocks, notes, every, max_delay, rests, control))
@@ -103,11 +117,13 @@ def may_begin(
         return not is_left(control)
     base, own = (notes[ROUND] << ROUND_BITS) + 1, notes[WORKER]
     needed, least, spins = base + notes[COUNT] + every - max_delay, PAST_ALL, 0
+    if notes[ACKS] and not is_acknowledged(clocks, notes, max(needed, notes[ACKS]), control):
+        return False
     for other in range(len(clocks) // CLOCK_STRIDE):
         if other == own:
             continue
         found = load_acquire(clocks, other * CLOCK_STRIDE)
-        while found < needed and not (rests and found == 0):
+        while found < needed and not (rests and found < base):
             if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
                 return False
             spins += 1
@@ -116,7 +132,7 @@ def may_begin(
             else:
                 give_way()
             found = load_acquire(clocks, other * CLOCK_STRIDE)
-        if found or not rests:
+        if found >= base or not rests:
             least = min(least, max(found, base))  # who has not begun has applied none
     notes[WAITS] += spins > 0
     notes[LEAST] = least
@@ -138,6 +154,28 @@ def has_applied(clocks: Any, notes: Any, iterations: int, max_delay: int) -> Non
         notes[MOST_LATE] = max(notes[MOST_LATE], late)
         notes[HISTOGRAM + late * BINS // (max_delay + 1)] += 1
     fence()
+
+
+@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def is_acknowledged(clocks: Any, notes: Any, needed: int, control: Any) -> bool:  # pragma: no cover - compiled
+    """Wait until all other nodes have acknowledged this clock of the worker; False where the loop is to be left."""
+    place, spins = notes[WORKER] * CLOCK_STRIDE + ACKED, 0
+    while load_acquire(clocks, place) < needed:
+        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            return False
+        spins += 1
+        if spins < SPINS_BEFORE_YIELD:
+            pause()
+        else:
+            give_way()
+    notes[WAITS] += spins > 0
+    return True
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def is_in_no_tile(clocks: Any, notes: Any, round: int) -> None:  # pragma: no cover - compiled
+    """Tell the others that there are no updates that have not been applied, and none to come before its next tile."""
+    store_release(clocks, notes[WORKER] * CLOCK_STRIDE, resting_clock(round))
 
 
 @register_jitable  # type: ignore[untyped-decorator]

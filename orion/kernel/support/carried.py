@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orion.kernel.calling import CLOCK_STRIDE
-from orion.kernel.support.buffers import add_at, lock, unlock
+from orion.kernel.calling import ACKED, CLOCK_STRIDE
+from orion.kernel.support.buffers import add_at, fence, lock, unlock
 from orion.kernel.support.intrinsics import load_acquire, store_release, walk_function
 
 RUN = 64
@@ -23,7 +23,9 @@ AT_ONCE, RUNS = 0, -1
 
 @walk_function
 def read_clocks(clocks: Any, workers: Any, found: Any) -> None:  # pragma: no cover - compiled
-    """The clocks of some workers. What they tell of has been applied to what is read after this."""
+    """The clocks of some workers. What they tell of has been applied to what is read after this; who has a later one
+    by then has seen what was written before this."""
+    fence()
     for k in range(len(workers)):
         found[k] = load_acquire(clocks, workers[k] * CLOCK_STRIDE)
 
@@ -32,6 +34,12 @@ def read_clocks(clocks: Any, workers: Any, found: Any) -> None:  # pragma: no co
 def set_clock(clocks: Any, worker: int, value: int) -> None:  # pragma: no cover - compiled
     """Set the clock of a worker of another node, whose updates are in the arrays of this one."""
     store_release(clocks, worker * CLOCK_STRIDE, value)
+
+
+@walk_function
+def set_acknowledged(clocks: Any, worker: int, value: int) -> None:  # pragma: no cover - compiled
+    """Note which clock of a worker of this node all others have acknowledged; what they told before is here."""
+    store_release(clocks, worker * CLOCK_STRIDE + ACKED, value)
 
 
 @walk_function

@@ -283,7 +283,8 @@ class WorkerActor(ActorMemory):
         fail = partial(self._inbox.fail, order.run)
         among = Nodes(exchange.nodes, exchange.place, exchange.place[self._number], lines)
         sender, home = workers + self._number, exchange.nodes[0]
-        carrier = Carrier(order.run, sender, here, memory, arrays, lines, fail, home, program.of_carrier)
+        where = exchange.nodes, exchange.place
+        carrier = Carrier(order.run, sender, here, *where, memory, arrays, lines, fail, home, program.of_carrier)
         given = among, memory, arrays, fail
         meetings = Meetings(order.run, sender + workers, *given)
         centre = Centre(order.run, sender + 2 * workers, *given)
@@ -371,6 +372,7 @@ class WorkerActor(ActorMemory):
                 offsets, waits, lags = map(read_only, loop.waits)
                 part.waits = (offsets, waits, lags)
                 part.own.is_unbound &= is_alone or loop.is_at_home
+                part.own.is_apart = part.loop.plan.counts_on and not (is_alone or loop.is_at_home)
                 here = [worker for worker, place in enumerate(exchange.place) if place == exchange.place[self._number]]
                 part.own.here = here[0], here[-1] + 1
         # what other nodes wait for is sent between walks

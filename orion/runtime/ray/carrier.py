@@ -9,6 +9,8 @@ It sends all so when a worker of its node has come half as far as updates may be
 far as the link has time, it sends single rows if it is told which come first (`orion.pacing`; managed communication:
 Wei et al., SoCC 2015). These need no clocks, as updates may always come earlier than they must.
 
+Where workers rest between tiles, nodes also tell each other which clocks they have (`orion.runtime.ray.acknowledged`).
+
 Of an array that is served a node has what its tiles announce (`orion.runtime.ray.announced`): the home node sends it
 these rows while its workers compute, in the order in which tiles need them, which wait for them.
 """
@@ -31,6 +33,7 @@ from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.records import NONE_FETCHED, NONE_SENT
+from orion.runtime.ray.acknowledged import NO_ACKS, Acknowledged, Acks
 from orion.runtime.ray.beside import Beside
 from orion.runtime.ray.carried import Carried, Told, carried_announced, carried_posted, carried_whole, least_of
 from orion.runtime.ray.orders import Delivery, FedRows, Flag, LateRows, clock_of
@@ -68,14 +71,17 @@ NOTHING_KNOWN = OfProgram({}, {})
 
 
 class Carrier(Beside):
-    """The carrier of a node in run `run`, whose workers are `here`. It numbers its deliveries for itself, as `sender`,
-    which is the number of no worker. `home` is the home node."""
+    """The carrier of a node in run `run`, whose workers are `here`; worker w of the run is on number `place[w]` of the
+    `nodes`. It numbers its
+    deliveries for itself, as `sender`, which is the number of no worker. `home` is the home node."""
 
     def __init__(
         self,
         run: int,
         sender: int,
         here: Sequence[int],
+        nodes: Sequence[str],
+        place: Sequence[int],
         memory: RunMemory,
         arrays: Mapping[str, NDArray[Any]],
         lines: Mapping[str, Line],
@@ -86,6 +92,8 @@ class Carrier(Beside):
         super().__init__("orion-carrier", memory, fail)
         self._run, self._sender = run, sender
         self._here, self._home, self._is_home = np.array(here, np.int64), home, 0 in here
+        self._nodes, self._place = nodes, place
+        self._acks: Acknowledged | None = None
         self._program = program
         self._arrays, self._lines = arrays, lines
         self._lock = Lock()
@@ -120,6 +128,11 @@ class Carrier(Beside):
         self._done = (part.round + 1) << ROUND_BITS
         self._told[:] = part.round << ROUND_BITS  # not even that they have begun
         self._step = max(1, relaxed.max_delay // 2)
+        self._acks = None
+        if part.loop.plan.counts_on:
+            clocks = self._memory.clocks[part.number]
+            notes = self._memory.notes[part.number]
+            self._acks = Acknowledged(clocks, notes, self._place, self._here, part.round, relaxed.max_delay)
         self._began = time.monotonic()  # until `go`: the home node may be through the barrier before this one is
 
     def _get_ready(self) -> None:
@@ -172,10 +185,17 @@ class Carrier(Beside):
         return self._known(loop)[number]
 
     def set_clock(self, loop: int, worker: int, value: int) -> None:
-        """Note how far a worker of another node is, all of whose updates until then are here."""
+        """Note how far a worker of another node is, all of whose updates until then are here; or what stands for a
+        worker has to say (`ack_of`)."""
         from orion.kernel.support.carried import set_clock
 
+        if worker < 0:
+            assert self._acks is not None
+            self._acks.note(worker, value)
+            return
         set_clock(self._memory.clocks[loop], worker, value)
+        if self._acks is not None:
+            self._acks.note_clock(worker, value)
 
     def _arrays_of(self, loop: int, arrays: Sequence[RelaxedArray]) -> Iterator[tuple[int, Carried]]:
         """The arrays that are brought to other nodes, or from there."""
@@ -210,10 +230,11 @@ class Carrier(Beside):
 
         clocks, found = self._memory.clocks[self._loop], np.zeros_like(self._told)
         while not self._is_left():
+            acks = None if self._acks is None else self._acks.due()  # before clocks are read: who has later ones saw it
             read_clocks(clocks, self._here, found)
             has_fed = self._feed()
-            if self._must_tell(found):
-                self._send_all(found)
+            if self._must_tell(found) or (acks is not None and acks.is_due and (found < self._done).any()):
+                self._send_all(found, NO_ACKS if acks is None else acks)
                 self._told[:] = found
             elif (found >= self._done).all() and self._has_fed_all():
                 return
@@ -242,10 +263,13 @@ class Carrier(Beside):
         """Whether a worker has done the round, or come half as far as updates may be late, since the others were told.
         One that has no iterations is past all from the beginning."""
         is_done = clocks >= self._done
+        if self._acks is not None:
+            return self._acks.must_tell(clocks, self._told)
         return bool(np.where(is_done, self._told < self._done, clocks - self._told >= self._step).any())
 
-    def _send_all(self, clocks: Ints) -> None:
-        """Send all that has changed, and then the clocks that were read before that. When all workers of all nodes have
+    def _send_all(self, clocks: Ints, acks: Acks) -> None:
+        """Send all that has changed, then the clocks that were read before that, and then those of others that had come
+        before they were read. When all workers of all nodes have
         done a round the home node sends no changes: whoever needs the arrays after it is sent them as the home node has
         them, by all. Until then others may still read."""
         everybody = self._memory.clocks[self._loop][::CLOCK_STRIDE]
@@ -262,8 +286,17 @@ class Carrier(Beside):
             for worker, clock in zip(self._here.tolist(), clocks.tolist(), strict=True)
         )
         for node in self._lines:
-            self._send_to(node, flags, ())
+            self._send_to(node, (*flags, *self._acks_for(node, clocks, acks)), ())
+        if self._acks is not None:
+            self._acks.told(acks, clocks)
         self._note(flushes=1)
+
+    def _acks_for(self, node: str, clocks: Ints, acks: Acks) -> Iterator[Flag]:
+        """What a node is told of its clocks, and asked for of these."""
+        if self._acks is not None:
+            place = self._nodes.index(node)
+            for number, clock in (*acks.of.get(place, ()), *self._acks.asks(place, clocks)):
+                yield Flag(clock_of(self._loop), number, clock)
 
     def _bring_home(self, one: Carried) -> None:
         """Send the home node what has changed of rows that no other node touches."""
@@ -372,4 +405,4 @@ class Carrier(Beside):
 
 def idle_carrier(memory: RunMemory) -> Carrier:
     """One that brings nothing anywhere: of loops without such updates."""
-    return Carrier(0, 0, (0,), memory, {}, {}, lambda error: None, "", NOTHING_KNOWN)
+    return Carrier(0, 0, (0,), ("",), (0,), memory, {}, {}, lambda error: None, "", NOTHING_KNOWN)

@@ -271,7 +271,7 @@ def _refuse_late(loop: Scheduled) -> None:
     if not plan.nest.late:
         return
     arrays = " and ".join(f"`{one.array}`" for one in plan.nest.late)
-    why = why_apart(plan.relaxed, plan.counts_on)
+    why = why_apart(plan.relaxed, plan.takes_tiles)
     told = f"updates of {arrays} may be late, and {why}" if why else ""
     if told:
         raise ApartError(in_users_words(told, plan.nest.function))
