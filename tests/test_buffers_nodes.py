@@ -198,8 +198,8 @@ def test_infinite_values_stay_so(nodes):
 @pytest.mark.parametrize("max_delay", [1, 7, 40, 10**9])
 @pytest.mark.parametrize("function", [topics, topics_in_order], ids=["any order", "in order"])
 def test_blocks_go_from_node_to_node_beside_buffers(function, max_delay, nodes):
-    rng = np.random.default_rng(5)
-    keys, n = (rng.integers(0, 60, 4000), rng.integers(0, 80, 4000)), rng.integers(1, 5, 4000)
+    rng, count = np.random.default_rng(5), 4000 if max_delay > 1 else 400  # each waits for messages then
+    keys, n = (rng.integers(0, 60, count), rng.integers(0, 80, count)), rng.integers(1, 5, count)
     tokens = orion.sparse(keys, n, (60, 80))
     words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
     given = tokens, words, documents, sums, orion.buffer(sums, max_delay=max_delay), seen
@@ -217,8 +217,9 @@ def test_blocks_go_from_node_to_node_beside_buffers(function, max_delay, nodes):
 @pytest.mark.parametrize("max_delay", [1, 40])
 @pytest.mark.parametrize("function", [sweeps, sweeps_in_order], ids=["any order", "in order"])
 def test_rounds_of_blocks_that_go_from_node_to_node(function, max_delay, nodes):
-    rng = np.random.default_rng(6)
-    tokens = orion.sparse((rng.integers(0, 60, 2000), rng.integers(0, 80, 2000)), rng.integers(1, 5, 2000), (60, 80))
+    rng, count = np.random.default_rng(6), 2000 if max_delay > 1 else 200
+    keys = rng.integers(0, 60, count), rng.integers(0, 80, count)
+    tokens = orion.sparse(keys, rng.integers(1, 5, count), (60, 80))
     words, documents, sums, seen, out = (np.zeros(k, np.int64) for k in (80, 60, 2, 60, (5, 2)))
     function(tokens, words, documents, sums, orion.buffer(sums, max_delay=max_delay), seen, out, 5)
     assert out.sum(axis=1).tolist() == [round * tokens.values.sum() for round in range(1, 6)]

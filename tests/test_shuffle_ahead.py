@@ -11,6 +11,7 @@ from orion.arrays.exchange import Exchange
 from orion.runtime.ray.expected_shuffles import Expected, Shuffles
 from orion.runtime.ray.reordered import lacking_rows
 from orion.runtime.ray.segments import Block
+from tests import one_ray
 from tests.trials import times
 
 FIRST = Exchange.of((5, 5), Fraction(1, 2), seed=3)
@@ -59,6 +60,12 @@ def test_what_was_sent_is_not_sent_again_when_sending_goes_on(monkeypatch):
 
 
 # ---------------------------------------------------------------- on nodes
+
+
+@pytest.fixture
+def nodes():
+    """Two nodes, the driver's with two workers, the other with one."""
+    return one_ray.nodes()
 
 
 @orion.parallel_for
