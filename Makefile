@@ -7,7 +7,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced served interrupts planning exchange elastic ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -106,6 +106,9 @@ cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text
 
 planning: $(STAMP) ## the time of the first plan of every example
 	$(BIN)/python -m benchmarks.planning $(ARGS)
+
+ahead: $(STAMP)  ## epochs after shuffles on hosts with slow links, whose rows are sent before or not: wants root
+	$(BIN)/python -m benchmarks.ahead $(ARGS)
 
 exchange: $(STAMP) ## shuffles that exchange a part: accuracy at 2 to 64 simulated ranks, bytes, time next to Ray Data
 	$(BIN)/python -m benchmarks.exchange $(ARGS)

@@ -231,23 +231,90 @@ def test_a_node_that_may_have_put_rows_in_order_is_sent_them_anew(nodes, monkeyp
     np.testing.assert_array_equal(out.view, X.view.sum(axis=1))
 
 
-def test_a_loop_that_stores_elements_runs_on_one_node(nodes):
+@orion.parallel_for
+def twice(out, tokens):
+    for (d, w), z in tokens:
+        tokens[d, w] = 2 * z
+        out[d] = 0
+    for (d, _), z in tokens:
+        out[d] += z
+
+
+@orion.parallel_for
+def twice_by_words(out, tokens):
+    for (d, w), z in tokens:
+        tokens[d, w] = 2 * z
+        out[d] = 0
+    for (_, w), z in tokens:
+        out[w] += z
+
+
+def has_moved(nodes, function, *given):
+    """The bytes that have gone between the driver and other nodes for a call."""
+    group = nodes._backend._team.group
+    before = group.moved
+    function(*given)
+    return group.moved - before
+
+
+@pytest.mark.parametrize("function", [twice, twice_by_words])
+def test_elements_are_stored_where_their_tiles_are(function, nodes):
     tokens = orion.sparse((np.arange(60), np.arange(60) % 7), np.arange(60.0))
-
-    @orion.parallel_for
-    def twice(out, tokens):
-        for (d, w), z in tokens:
-            tokens[d, w] = 2 * z
-        for (d, _), z in tokens:
-            out[d] += z
-
     for times in (1, 2, 3):
         out = np.zeros(60)
         scale(tokens, 2.0)
-        twice(out, tokens)
+        function(out, tokens)
         np.testing.assert_array_equal(tokens.values, np.arange(60.0) * 4**times)
-        np.testing.assert_array_equal(out, tokens.values)
-    assert "are stored, which are on one node" in str(twice.plan(out, tokens).estimate(nodes=2))
+        assert out.sum() == tokens.values.sum()
+    estimate = str(function.plan(out, tokens).estimate(nodes=2))
+    assert ("are stored, which other nodes would need" in estimate) == (function is twice_by_words)
+
+
+def test_elements_that_nodes_have_stored_are_not_sent_to_them_again(nodes):
+    keys, values = (np.arange(3000) % 60, np.arange(3000) // 60), np.arange(3000.0)
+    tokens, out = orion.sparse(keys, values), np.zeros(60)
+    twice(out, tokens)
+    first, again = has_moved(nodes, twice, out, tokens), has_moved(nodes, twice, out, tokens)
+    assert first == again
+    away = [node != nodes._backend._team.group.driver_node for node in nodes._backend._team.group.nodes]
+    assert again <= 3000 * 8 * sum(away) / len(away) * 1.2 + 2 * out.nbytes  # values come back, and the rows of `out`
+    tokens[5, 7] = 0.5
+    assert has_moved(nodes, twice, out, tokens) > again + 3000 * 8 * sum(away) / len(away) * 0.8
+    expected = values * 16
+    expected[5 + 60 * 7] = 1.0
+    np.testing.assert_array_equal(tokens.values, expected)
+
+
+@orion.parallel_for(ordered=True)
+def draw(tokens, words, documents, seed):
+    """Values of elements by what words and documents have, which go from worker to worker."""
+    for (d, w), z in tokens:
+        words[w] = (words[w] * 31 + z) % 1000
+        documents[d] = (documents[d] * 17 + words[w]) % 1000
+        tokens[d, w] = (z + words[w] + documents[d]) % 10 + seed
+
+
+def test_stored_elements_of_blocks_that_go_from_node_to_node(nodes):
+    rng = np.random.default_rng(4)
+    keys, drawn = np.divmod(rng.permutation(1500)[:900], 50), rng.integers(0, 9, 900)
+
+    def outcome():
+        tokens = orion.sparse(tuple(keys), drawn, (30, 50))
+        words, documents, found = np.zeros(50, np.int64), np.zeros(30, np.int64), []
+        for call in range(4):
+            draw(tokens, words, documents, call)
+            found += [np.array(tokens.values), words.copy(), documents.copy()]
+            if call == 1:
+                tokens[int(keys[0][0]), int(keys[1][0])] = 3  # between calls, by Python
+        return found, draw.plan(tokens, words, documents, 1)
+
+    with orion.session("serial"):
+        expected, _ = outcome()
+    found, plan = outcome()
+    assert plan.strategy == "2d"
+    assert "one node" not in str(plan.estimate(nodes=2))
+    for mine, its in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, its)
 
 
 def test_elements_that_were_stored_are_sent_again(nodes):

@@ -136,17 +136,51 @@ def program_exchange(
     cells, prints = _cells_and_prints(scheduled, accesses, varying, shapes, len(nodes))
     names = tuple(dict.fromkeys(nodes))
     place = tuple(names.index(node) for node in nodes)
-    nests = [loop.plan.nest for loop in scheduled]
-    stored = {nest.elements.array for nest in nests if nest.elements is not None and nest.stored}
     loops = []
     for loop, found, by_round, varies in zip(scheduled, prints, accesses, varying, strict=True):
         try:
-            one = _shared_out(loop, found, cells, names, place, stored)
+            one = _shared_out(loop, found, cells, names, place)
         except ApartError as error:
             loops.append(_on_home_node(loop, found, cells, names, place, str(error)))
         else:
             loops.append(replace(one, accesses=_exact(by_round, loop), rounds_overlap=False) if varies else one)
+    for number in sorted(_stored_on_one_node(scheduled, loops)):
+        loop = scheduled[number]
+        assert loop.plan.nest.elements is not None
+        why = f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which other nodes would need"
+        loops[number] = _on_home_node(loop, prints[number], cells, names, place, why)
     return ProgramExchange(names, place, cells, tuple(loops))
+
+
+def _stored_on_one_node(scheduled: Sequence[Scheduled], loops: Sequence[LoopExchange]) -> set[int]:
+    """The numbers of loops over elements whose values some loop stores, where not all loops over them run in the same
+    tiles of the same nodes: values stay on the node that has stored them until the program ends. Iterations touch no
+    values of other elements than their own."""
+    over: dict[str, list[int]] = {}
+    for number, loop in enumerate(scheduled):
+        if loop.plan.nest.elements is not None:
+            over.setdefault(loop.plan.nest.elements.array, []).append(number)
+    found: set[int] = set()
+    for own in over.values():
+        is_stored = any(scheduled[number].plan.nest.stored for number in own)
+        if is_stored and not all(_same_tiles(own[0], number, scheduled, loops) for number in own):
+            found.update(number for number in own if not loops[number].is_at_home)
+    return found
+
+
+def _same_tiles(first: int, other: int, scheduled: Sequence[Scheduled], loops: Sequence[LoopExchange]) -> bool:
+    """Whether two loops over the same elements run in the same tiles, each on the same node."""
+    one, two = scheduled[first], scheduled[other]
+    if loops[first].is_at_home or loops[other].is_at_home:
+        return False
+    bounds = one.schedule.bounds, two.schedule.bounds
+    is_same = one.plan.ordered == two.plan.ordered and all(map(np.array_equal, *bounds))
+    nodes = loops[first].tiles, loops[other].tiles
+    return (
+        is_same
+        and nodes[0].keys() == nodes[1].keys()
+        and all(np.array_equal(tiles, nodes[1][node]) for node, tiles in nodes[0].items())
+    )
 
 
 def _cells_and_prints(
@@ -229,15 +263,9 @@ def _shared_out(
     cells: Mapping[str, Cells],
     names: tuple[str, ...],
     place: Sequence[int],
-    stored: Set[str],
 ) -> LoopExchange:
-    """The exchange of a loop on all nodes. ApartError where it must be on one. `stored` are the sparse arrays of which
-    some loop stores values."""
+    """The exchange of a loop on all nodes. ApartError where it must be on one."""
     schedule = loop.schedule
-    if loop.plan.nest.elements is not None and loop.plan.nest.elements.array in stored:
-        raise ApartError(
-            f"values of the elements of `{loop.plan.nest.elements.array}` are stored, which are on one node"
-        )
     _refuse_late(loop)
     late = _late_names(loop)
     prints = [one for one in prints if one.array not in late]

@@ -198,17 +198,43 @@ class Mirrors:
             self._sent[node] = {key for key in self._sent[node] if key[:2] not in fresh} | new[node].keys()
 
     def fetch(self, prepared: PreparedProgram, placed: PlacedRun) -> None:
-        """Bring back what a run has written, where it is not on the driver's node: the home node has all of
-        it.
+        """Bring back what a run has written, where it is not on the driver's node: the home node has all of it, but for
+        values of elements, which the nodes have that have stored them.
         """
         home = self._group.nodes[0]
-        if home not in self._names:
-            return
-        parts = [(placed.dense[region.array], region) for region in self._traffic_of(prepared, placed).written]
-        for loop, blocks in zip(prepared.loops, placed.loops, strict=True):
-            parts += [(block, Region(name)) for name, block in _stored_blocks(loop, blocks)]
-        for (block, region), data in zip(parts, self._group.read(home, parts), strict=True):
-            region.put(self._array(block), data)
+        for node in self._nodes(prepared):
+            if node not in self._names:
+                continue
+            parts: list[tuple[Block, Section]] = []
+            if node == home:
+                written = self._traffic_of(prepared, placed).written
+                parts += [(placed.dense[region.array], region) for region in written]
+            parts += self._stored_on(node, prepared, placed)
+            for (block, region), data in zip(parts, self._group.read(node, parts) if parts else (), strict=True):
+                region.put(self._array(block), data)
+        self._keep_stored(prepared, placed)
+
+    def _stored_on(self, node: str, prepared: PreparedProgram, placed: PlacedRun) -> list[tuple[Block, Section]]:
+        """The parts of blocks of values that a node has stored."""
+        found: dict[Block, list[tuple[Block, Section]]] = {}
+        shares = self._traffic_of(prepared, placed).shares[node].tiles if prepared.stored else ()
+        for loop, tiles, blocks in zip(prepared.loops, shares, placed.loops, strict=False):
+            if tiles is None or blocks.extents is None:
+                continue
+            for block in _stored_blocks(loop, blocks):
+                ranges = _ranges(self._array(blocks.extents), tiles[0])
+                found[block] = [(block, Region("", ((low, high),))) for low, high in ranges]
+        return [part for parts in found.values() for part in parts]
+
+    def _keep_stored(self, prepared: PreparedProgram, placed: PlacedRun) -> None:
+        """Keep in mind that each node has the values that it has stored, as the driver does now."""
+        for node in [node for node in self._nodes(prepared) if node in self._names] if prepared.stored else ():
+            shares = self._traffic_of(prepared, placed).shares[node].tiles
+            for loop, tiles, blocks in zip(prepared.loops, shares, placed.loops, strict=True):
+                version = placed.stored.get(loop.sparse or "")
+                if tiles is not None and blocks.extents is not None and version is not None:
+                    own = blocks.extents, *_element_blocks(loop, blocks)
+                    self._sent[node] |= {(block, tiles[1], version) for block in own}
 
     def keep(self, prepared: PreparedProgram, placed: PlacedRun, held: Mapping[str, Mask]) -> None:
         """Keep in mind what nodes have after a run, `held` by their places in the exchange: nothing where that is
@@ -284,11 +310,11 @@ class Mirrors:
         return self._store.array(block)
 
 
-def _stored_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[tuple[str, Block]]:
+def _stored_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[Block]:
     """The blocks of the values of elements that the loop stores."""
     for argument, block in zip(loop.kernel.arguments, blocks.arguments, strict=True):
         if argument.kind == "value" and argument.writeable and isinstance(block, Block):
-            yield argument.name, block
+            yield block
 
 
 def _element_blocks(loop: PreparedLoop, blocks: LoopBlocks) -> Iterator[Block]:

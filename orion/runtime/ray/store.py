@@ -48,7 +48,8 @@ class PlacedRun:
     the blocks of all dense arrays, by name; `own` are Orion's own, with how often each was shuffled, and how last, and
     `local` those without contents, which the function makes. `shapes` are those of the dense arrays, without padding.
     `layouts` are held so that none goes before the run is over: each sparse array itself holds only the one that was
-    asked for last. A loop over ranges has None.
+    asked for last. A loop over ranges has None. `stored` are the sparse arrays whose values the program stores, with
+    the version that these have when it ends.
     """
 
     loops: tuple[LoopBlocks, ...]
@@ -59,6 +60,7 @@ class PlacedRun:
     own: Mapping[str, tuple[int, Exchange | None]]
     local: frozenset[str]
     layouts: tuple[TileLayout | None, ...]
+    stored: Mapping[str, int]
 
     def segments(self) -> set[int]:
         """The segments that the arrays lie in."""
@@ -173,7 +175,8 @@ class Store:
         own = {name: (array.shuffles, array.last_shuffle) for name, array in arrays}
         local = frozenset(name for name, value in arguments.items() if isinstance(value, LocalArray))
         given = skeleton_arguments(prepared, arguments)
-        return PlacedRun(loops, given, copies, dense, shapes, own, local, tuple(layouts))
+        stored = {name: arguments[name].version for name in prepared.stored}  # type: ignore[attr-defined]
+        return PlacedRun(loops, given, copies, dense, shapes, own, local, tuple(layouts), stored)
 
     def _loop(
         self,
