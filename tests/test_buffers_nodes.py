@@ -1,8 +1,10 @@
 """Updates that may be late, on several nodes: each has the array, and carriers bring the updates of one to others."""
 
+import sys
 import warnings
 from collections import Counter
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +29,11 @@ from tests.test_buffers import (
     topics_in_order,
 )
 from tests.trials import TIMES, times
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+
+import lda_data
+import lda_gibbs
 
 pytestmark = [
     pytest.mark.ray,
@@ -279,3 +286,24 @@ def test_a_worker_that_dies_takes_no_update_with_it(victim, nodes):
     killing.join()
     assert [one.category for one in seen] == [orion.WorkerReplacedWarning]
     np.testing.assert_array_equal(totals.to_numpy(), 2 * np.bincount(group))
+
+
+def test_topics_are_drawn_on_all_nodes(nodes):
+    """Words and documents go from node to node, the topics of tokens stay with the documents, totals are late."""
+    corpus = lda_data.generated(150, 200, 40, 5, 0)
+    model = lda_gibbs.Gibbs(corpus, 10, 0.1, 0.05, 200, 0)
+    before = model.likelihood()
+    for _ in range(5):
+        model.sweep()
+        last = lda_gibbs.sweep.last_run
+        assert [one.worker for one in last.late] == [0, 1, 2]
+        assert max(one.latest for one in last.late) <= 200
+        assert len(last.sent) == 2
+    assert model.likelihood() > before + 0.1
+    words, docs, _ = (np.asarray(keys) for keys in model.tokens.coords)
+    of_docs, of_words = np.zeros((150, 10)), np.zeros((corpus.vocabulary, 10))
+    np.add.at(of_docs, (docs, np.asarray(model.tokens.values)), 1)
+    np.add.at(of_words, (words, np.asarray(model.tokens.values)), 1)
+    np.testing.assert_array_equal(model.of_docs, of_docs)
+    np.testing.assert_array_equal(model.of_words, of_words)
+    np.testing.assert_array_equal(model.totals, of_words.sum(axis=0))
