@@ -179,7 +179,7 @@ def two():
     """Worker 0 is on this node, workers 1 and 2 on another; clocks go up to 80 late."""
     clocks, notes = np.zeros(3 * CLOCK_STRIDE, np.int64), np.zeros((3, ACKS + 1), np.int64)
     return SimpleNamespace(
-        clocks=clocks, notes=notes, acks=Acknowledged(clocks, notes, (0, 1, 1), np.array([0]), 0, 80)
+        clocks=clocks, notes=notes, acks=Acknowledged(0, 0, clocks, notes, (0, 1, 1), np.array([0]), 80)
     )
 
 

@@ -1,14 +1,17 @@
 """Rows that nodes are sent while loops run, for the shuffle that is expected after them."""
 
+from collections import Counter
 from fractions import Fraction
+from functools import partialmethod
 
 import numpy as np
 import pytest
+from ray.exceptions import ObjectStoreFullError
 
 import orion
 from orion.arrays.dense import array
 from orion.arrays.exchange import Exchange
-from orion.runtime.ray.expected_shuffles import Expected, Shuffles
+from orion.runtime.ray.expected_shuffles import Expected, ExpectedShuffles, Shuffles
 from orion.runtime.ray.reordered import lacking_rows
 from orion.runtime.ray.segments import Block
 from tests import one_ray
@@ -34,29 +37,61 @@ def test_the_next_shuffle_is_expected_after_two_of_a_kind(before, count, last, i
     assert Shuffles.after(before, count, last) == Shuffles(count, last, is_regular)
 
 
-@pytest.mark.parametrize("had", [[True] * 5 + [False] * 5, [False, True] * 5])
+@pytest.mark.parametrize("had", [[True] * 20 + [False] * 20, [False, True] * 20])
 def test_a_node_is_sent_what_it_will_lack_a_message_at_a_time(had, monkeypatch):
-    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.FILL_BYTES", 2 * 3 * 8)
-    image, had = np.arange(40.0).reshape(10, 4), np.array(had)
-    one = Expected(7, Block(1, 0, (10, 4), "<f8"), FIRST, image, 0, 3, {"a": had})
-    order = FIRST.order()
-    first, *others = one.messages("a")
-    for message in (first, *others):
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.AHEAD_BYTES", 2 * 3 * 8)
+    image, had = np.arange(160.0).reshape(40, 4), np.array(had)
+    whole = Exchange.of((20, 20), Fraction(1), seed=5)
+    one, order = Expected(7, Block(1, 0, (40, 4), "<f8"), whole, image, 0, 3, {"a": had}), whole.order()
+    messages = [*iter(lambda: one.next_message("a"), None)]
+    assert len(messages) > 1
+    for message in messages:
         assert message.number == 7
         assert message.data.shape[1] == 3  # without padding
         np.testing.assert_array_equal(message.data, image[order][message.rows.places, :3])
+        one.has_come("a", message)
     assert sorted(one.places_of("a")) == lacking_rows(order, had).tolist()
     assert one.bytes == len(lacking_rows(order, had)) * 3 * 8
-    assert list(one.messages("a")) == []
+    assert one.done == {"a"}
+    assert one.next_message("b") is None
 
 
-def test_what_was_sent_is_not_sent_again_when_sending_goes_on(monkeypatch):
-    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.FILL_BYTES", 8)
-    had, image = np.arange(10) < 5, np.arange(10.0)
-    one = Expected(1, Block(1, 0, (10,), "<f8"), Exchange.of((5, 5), Fraction(1), 0), image, 0, 10, {"a": had})
-    before = next(one.messages("a")).rows.places
-    after = [place for message in one.messages("a") for place in message.rows.places]
-    assert sorted([*before, *after]) == lacking_rows(one.order, had).tolist()
+class Unsure:
+    """A group whose first node cannot be sent anything, and on the way to whose second the second message is lost."""
+
+    def __init__(self):
+        self.sent, self.moved = Counter(), 0
+
+    def send_ahead(self, node, rows):
+        if node == "full":
+            raise ObjectStoreFullError
+        self.sent[node] += 1
+        return self.sent[node]
+
+    def done_ahead(self, under_way, seconds):
+        return {node: number != 2 for node, number in under_way.items()}
+
+    wait_for_ahead = partialmethod(done_ahead, seconds=0)
+
+
+@pytest.mark.parametrize("nodes", [("lossy", "full"), ("lossy",), ("full",)])
+def test_what_has_not_come_is_sent_after_the_shuffle(nodes, monkeypatch):
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.AHEAD_BYTES", 8)
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.is_running", lambda: True)
+    had, image, block = np.arange(40) < 20, np.arange(40.0), Block(1, 0, (40,), "<f8")
+    expected, whole = ExpectedShuffles(Unsure()), Exchange.of((20, 20), Fraction(1), 0)
+    expected.expect(block, whole, image, 0, 40, dict.fromkeys(nodes, had))
+    for _ in range(3):
+        expected.go()
+        if expected._thread is not None:  # there is something left
+            expected._thread.join()
+        expected.pause()
+    one = expected.take(block)
+    lacking = lacking_rows(whole.order(), had)
+    for node in nodes:
+        came = one.places_of(node)
+        assert len(came) == one.taken_by(node, is_used=True).messages == (0 if node == "full" else 1)
+        assert set(came) <= set(lacking)
 
 
 # ---------------------------------------------------------------- on nodes
@@ -186,7 +221,7 @@ def test_several_arrays_are_shuffled_alike(nodes):
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_a_session_ends_while_rows_are_sent(nodes, monkeypatch):
-    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.FILL_BYTES", 32)
+    monkeypatch.setattr("orion.runtime.ray.expected_shuffles.AHEAD_BYTES", 32)
     X, out = array(np.arange(40_000).reshape(10_000, 4)), orion.zeros(10_000, dtype=int)
     for _ in range(2):
         X.shuffle(exchange=1, seed=2)

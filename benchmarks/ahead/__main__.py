@@ -7,7 +7,7 @@
 `ahead`: shuffles are numbered one after the other, so that the next one is expected, and its rows are sent while the
 epoch before it runs. `after`: every other number is left out, so that none is. Seconds of `call` are those of an epoch
 from the call to its results, of `loop` those from when its first worker begins; medians. Bytes are what `tc -s` counts
-on the links in the time of a call and after it until they carry nothing. The hosts are network namespaces, and share
+on the links, of all epochs, for each of them. The hosts are network namespaces, and share
 the processors of this machine; only root can make them.
 """
 

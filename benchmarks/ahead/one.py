@@ -19,7 +19,7 @@ from benchmarks.paced.one import FAST, seconds_of, shape
 from benchmarks.process import tell, time_limit
 from tests.hosts import traffic
 
-ROWS, COLUMNS, UNITS = 40_000, 128, 48
+ROWS, COLUMNS, UNITS = 40_000, 128, 768
 
 
 @orion.parallel_for
@@ -36,22 +36,24 @@ def epochs(part: float, step: int, count: int, names: Sequence[str], scale: floa
     X = orion.array(rng.standard_normal((int(ROWS * scale), COLUMNS)).astype(np.float32))
     W = orion.array(rng.standard_normal((UNITS, COLUMNS)).astype(np.float32))
     out, found = orion.zeros(len(X), np.float32), []
-    for number in range(count + 2):
+    for number in range(count + 2):  # the first two show what the others will be
+        if number == 2:
+            settle(names)
+            before = [traffic(name) for name in names]
         begun = perf_counter()
         X.shuffle(exchange=part, seed=3, ranks=len(names), epoch=number * step)
         shuffled = perf_counter()
-        before = [traffic(name) for name in names]
         with orion.profile():
             epoch(X, W, out)
         ended = perf_counter()
-        settle(names)  # what is sent ahead counts with the epoch in which it is
-        gone = sum(traffic(name).since(one).bytes for name, one in zip(names, before, strict=True))
         last = epoch.last_run
         assert last is not None
         assert last.record is not None
-        rows = {"rows": last.shuffled.rows, "ahead": last.shuffled.ahead, "carried": gone}
+        rows = {"rows": last.shuffled.rows, "ahead": last.shuffled.ahead}
         found.append({"shuffle": shuffled - begun, "call": ended - shuffled, "loop": seconds_of(last.record), **rows})
-    return found[2:]  # the first two show what the others will be
+    settle(names)
+    gone = sum(traffic(name).since(one).bytes for name, one in zip(names, before, strict=True)) if count else 0
+    return [{**one, "carried": gone / count} for one in found[2:]]
 
 
 def main() -> None:

@@ -48,9 +48,10 @@ def _between_nodes(loop: LoopPlan) -> str:
     why = why_apart(relaxed, loop.takes_tiles)
     if why:
         return f"on several nodes those of one run the loop: updates {why}"
-    half = relaxed.max_delay // 2
-    told = f"on several nodes updates go to the others after {half:,} iterations of a worker, and at the end"
-    if half < 2:
+    often = relaxed.max_delay // (4 if loop.counts_on else 2)
+    end = "of each tile" if loop.counts_on else "at the end"
+    told = f"on several nodes updates go to the others after {often:,} iterations of a worker, and {end}"
+    if often < 2:
         told = "on several nodes updates go to the others after each iteration of a worker"
     if loop.served:
         arrays = " and ".join(f"`{one.array}`" for one in loop.served)

@@ -8,9 +8,10 @@ al., NIPS 2013). A worker that has done all of its iterations has (round + 1) ·
 
 Where tiles wait for each other, a worker that waits for others would keep those waiting that run ahead of it, for ever.
 There a worker that is in no tile rests: its clock is past all of the round, and nobody waits for it, nor for one that
-has not begun the round: all that they have done is applied. When it begins a tile its clock goes on from the latest of
-the others', whose iterations it has waited for: it shows its old one first, so that whoever looks after that waits, and
-then looks at the others' (the fence keeps this order).
+has not begun the round: all that they have done is applied. (Those who take tiles from each other rest at the end,
+too.) When it begins a tile its clock goes on from the latest of the others', whose iterations it has waited for: it
+shows its old one first, so that whoever looks after that waits, and then looks at the others' (the fence keeps this
+order).
 
 Between nodes clocks come late: who rests, as seen from there, may have begun. So nodes acknowledge clocks: `ACKED`,
 beside a worker's clock, is the last one of which all other nodes have said that they had it, before they told their

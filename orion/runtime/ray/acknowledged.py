@@ -57,11 +57,15 @@ def ack_in(number: int, workers: int) -> Ack:
 
 
 class Acknowledged:
-    """Those of a round of a loop, at a node with the workers `here`; worker w is on node `place[w]`. `clocks` are those
-    of the loop in memory, and `notes` the notes of its workers."""
+    """Those of a round of loop number `loop`, at a node with the workers `here`; worker w is on node `place[w]`.
+    `clocks` are those of the loop in memory, and `notes` the notes of its workers. What comes late of another loop says
+    nothing here."""
 
-    def __init__(self, clocks: Ints, notes: Ints, place: Sequence[int], here: Ints, round: int, max_delay: int) -> None:
-        self._clocks, self._notes, self._place, self._here = clocks, notes, np.array(place), here
+    def __init__(
+        self, loop: int, round: int, clocks: Ints, notes: Ints, place: Sequence[int], here: Ints, max_delay: int
+    ) -> None:
+        self.loop, self._clocks, self._notes = loop, clocks, notes
+        self._place, self._here = np.array(place), here
         self._own = int(self._place[here[0]])
         self._first, self._rest, self._done = (round << ROUND_BITS) + 1, resting(round), (round + 1) << ROUND_BITS
         self._step, self._tell = max(1, max_delay // 8), max(1, max_delay // 4)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
@@ -21,6 +23,8 @@ class ActorMemory:
     def __init__(self) -> None:
         self._memory: dict[int, Bytes] = {}
         self._ahead: dict[Block, list[AheadRows]] = {}
+        self._lock = Lock()
+        """Rows are kept while another thread of this process runs a program, or makes ready for one."""
 
     def can_open(self, name: SegmentName, token: bytes) -> bool:
         """Whether this process can map a segment of another process, and finds there what that one wrote."""
@@ -58,8 +62,11 @@ class ActorMemory:
     def keep_ahead(self, rows: AheadRows) -> None:
         """Keep rows, which come while a program runs, until the shuffle is done that they belong to (`SentAhead`).
         Those of another one of the same array are not needed any more."""
-        kept = self._ahead.get(rows.block, [])
-        self._ahead[rows.block] = [*(one for one in kept if one.number == rows.number), rows]
+        own = replace(rows, data=rows.data.copy())  # not in the store of Ray, which has less room
+        with self._lock:
+            if rows.block.segment in self._memory:
+                kept = self._ahead.get(rows.block, [])
+                self._ahead[rows.block] = [*(one for one in kept if one.number == rows.number), own]
 
     def _fill(self, order: Ready) -> None:
         """Make this node's memory ready for a run."""
@@ -73,15 +80,22 @@ class ActorMemory:
 
     def _put_ahead(self, filling: Filling, sent: SentAhead) -> None:
         """Put rows that were sent ahead to their places, or let go of them."""
-        for one in self._ahead.pop(filling.block, ()):
-            if one.number == sent.number and sent.is_used:
-                one.rows.put(self._array(filling.block), one.data)
+        with self._lock:
+            kept = [one for one in self._ahead.pop(filling.block, ()) if one.number == sent.number]
+        if not sent.is_used:
+            return
+        if len(kept) != sent.messages:
+            raise RuntimeError(f"{len(kept)} messages with rows of a shuffle are there, not {sent.messages}")
+        for one in kept:
+            one.rows.put(self._array(filling.block), one.data)
 
     def _drop(self, segments: tuple[int, ...]) -> None:
         """Let go of segments."""
-        for segment in segments:
-            self._memory.pop(segment, None)
-        self._ahead = {block: kept for block, kept in self._ahead.items() if block.segment not in segments}
+        with self._lock:
+            for segment in segments:
+                self._memory.pop(segment, None)
+            for block in [block for block in self._ahead if block.segment in segments]:
+                del self._ahead[block]
 
     def _array(self, block: Block) -> NDArray[Any]:
         return block.on(self._memory[block.segment])

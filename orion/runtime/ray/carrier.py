@@ -5,7 +5,8 @@ them, and adds what they send (`orion.kernel.support.carried`). Clocks go with i
 workers of its node, then it sends all that has changed, and then those clocks. So whoever sees the clock of a worker
 on another node has all updates that it tells of, and the bound is that of one node (`orion.kernel.support.buffers`).
 
-It sends all so when a worker of its node has come half as far as updates may be late since it did so last. Between, as
+It sends all so when a worker of its node has come half as far as updates may be late since it did so last, or, where
+workers rest between tiles, a quarter, and when they begin tiles or end them. Between, as
 far as the link has time, it sends single rows if it is told which come first (`orion.pacing`; managed communication:
 Wei et al., SoCC 2015). These need no clocks, as updates may always come earlier than they must.
 
@@ -130,9 +131,9 @@ class Carrier(Beside):
         self._step = max(1, relaxed.max_delay // 2)
         self._acks = None
         if part.loop.plan.counts_on:
-            clocks = self._memory.clocks[part.number]
-            notes = self._memory.notes[part.number]
-            self._acks = Acknowledged(clocks, notes, self._place, self._here, part.round, relaxed.max_delay)
+            shown = self._memory.clocks[part.number], self._memory.notes[part.number]
+            where = self._place, self._here
+            self._acks = Acknowledged(part.number, part.round, *shown, *where, relaxed.max_delay)
         self._began = time.monotonic()  # until `go`: the home node may be through the barrier before this one is
 
     def _get_ready(self) -> None:
@@ -189,13 +190,15 @@ class Carrier(Beside):
         worker has to say (`ack_of`)."""
         from orion.kernel.support.carried import set_clock
 
-        if worker < 0:
-            assert self._acks is not None
-            self._acks.note(worker, value)
-            return
-        set_clock(self._memory.clocks[loop], worker, value)
-        if self._acks is not None:
-            self._acks.note_clock(worker, value)
+        acks = self._acks
+        if acks is not None and acks.loop != loop:
+            acks = None
+        if worker >= 0:
+            set_clock(self._memory.clocks[loop], worker, value)
+            if acks is not None:
+                acks.note_clock(worker, value)
+        elif acks is not None:
+            acks.note(worker, value)
 
     def _arrays_of(self, loop: int, arrays: Sequence[RelaxedArray]) -> Iterator[tuple[int, Carried]]:
         """The arrays that are brought to other nodes, or from there."""
@@ -293,7 +296,7 @@ class Carrier(Beside):
 
     def _acks_for(self, node: str, clocks: Ints, acks: Acks) -> Iterator[Flag]:
         """What a node is told of its clocks, and asked for of these."""
-        if self._acks is not None:
+        if self._acks is not None and (clocks < self._done).any():  # else the clocks say more
             place = self._nodes.index(node)
             for number, clock in (*acks.of.get(place, ()), *self._acks.asks(place, clocks)):
                 yield Flag(clock_of(self._loop), number, clock)
@@ -339,6 +342,8 @@ class Carrier(Beside):
         """Wait until the link has time for more of what was looked for; False where that is of no use any more."""
         while not self._is_left():
             if self._must_tell(self._memory.clocks[self._loop][self._here * CLOCK_STRIDE]):
+                return False
+            if self._acks is not None and self._acks.due().is_due:
                 return False
             if self._may_send(one):
                 return True

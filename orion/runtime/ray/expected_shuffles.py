@@ -8,13 +8,14 @@ in time is sent after the shuffle, as without this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, count
+from itertools import count
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,18 @@ from ray.exceptions import RayError
 
 from orion.arrays.exchange import Exchange
 from orion.arrays.shuffled import LAST_EPOCH
+from orion.runtime.ray.cluster import is_running
 from orion.runtime.ray.group import Group
-from orion.runtime.ray.orders import FILL_BYTES, AheadRows
+from orion.runtime.ray.orders import AheadRows
 from orion.runtime.ray.regions import Mask
-from orion.runtime.ray.reordered import Rows, lacking_rows
+from orion.runtime.ray.reordered import Rows, SentAhead, lacking_rows
 from orion.runtime.ray.segments import Block
 from orion.schedule.schedule import Ints
 
-LOOK_SECONDS = 0.02
+LOOK_SECONDS = 0.005
+
+AHEAD_BYTES = 1 << 20
+"""About so many bytes are sent at a time: what else the driver has to say to a node waits for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,9 @@ class Shuffles:
 @dataclass(eq=False)
 class Expected:
     """The next shuffle of an array. `image` is the array as it is before, and `changes` says how often that has changed
-    so far; rows have `columns` without padding. `had` are the rows of nodes, bool (rows,), and `sent` the places for
-    which a node has been sent rows, all of them where it is `done`."""
+    so far; rows have `columns` without padding. `had` are the rows of nodes, bool (rows,), `at` how many of those that
+    a node will lack it was sent, and `came` the places for which they have come, a message each. A node is `done` that
+    was sent all, or to which a message got lost."""
 
     number: int
     block: Block
@@ -60,7 +66,8 @@ class Expected:
     changes: int
     columns: int
     had: Mapping[str, Mask]
-    sent: dict[str, list[Ints]] = field(default_factory=dict)
+    at: Counter[str] = field(default_factory=Counter)
+    came: dict[str, list[Ints]] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     bytes: int = 0
 
@@ -69,25 +76,52 @@ class Expected:
         """Row `order[i]` will come to place i."""
         return self.exchange.order()
 
-    def is_of(self, exchange: Exchange, changes: int) -> bool:
+    @cached_property
+    def places(self) -> Mapping[str, Ints]:
+        """The places at which nodes will lack rows."""
+        return {node: lacking_rows(self.order, had) for node, had in self.had.items()}
+
+    def is_of(self, exchange: Exchange | None, changes: int) -> bool:
         """Whether it was this shuffle, of the array as it is, that was expected."""
         return (self.exchange, self.changes) == (exchange, changes)
 
-    def messages(self, node: str) -> Iterator[AheadRows]:
-        """What a node is still to be sent."""
-        places = lacking_rows(self.order, self.had[node])
-        some, sent = rows_of_message(self.image), self.sent.setdefault(node, [])
-        for low in range(sum(map(len, sent)), len(places), some):
-            rows = Rows(places[low : low + some], self.columns)
-            data = Rows(self.order[rows.places], self.columns).of(self.image)
-            sent.append(rows.places)
-            self.bytes += data.nbytes
-            yield AheadRows(self.block, self.number, rows, data)
+    def next_message(self, node: str) -> AheadRows | None:
+        """What a node is sent next; None where there is nothing more."""
+        if node in self.done or node not in self.had:
+            return None
+        low = self.at[node]
+        rows = Rows(self.places[node][low : low + rows_of_message(self.image)], self.columns)
+        if not len(rows.places):
+            self.done.add(node)
+            return None
+        self.at[node] += len(rows.places)
+        data = Rows(self.order[rows.places], self.columns).of(self.image)
+        self.bytes += data.nbytes
+        return AheadRows(self.block, self.number, rows, data)
+
+    def has_come(self, node: str, message: AheadRows) -> None:
+        """A node has what it was sent."""
+        self.came.setdefault(node, []).append(message.rows.places)
+
+    def is_lost(self, node: str) -> None:
+        """A message has not come: what is left is sent after the shuffle."""
         self.done.add(node)
 
     def places_of(self, node: str) -> Ints:
-        """The places for which a node has been sent rows."""
-        return np.concatenate([np.empty(0, np.int64), *self.sent.get(node, ())])
+        """The places for which rows have come to a node."""
+        return np.concatenate([np.empty(0, np.int64), *self.came.get(node, ())])
+
+    def taken_by(self, node: str, is_used: bool) -> SentAhead:
+        """What tells a node to put these rows to their places, or to let go of them."""
+        return SentAhead(self.number, is_used, len(self.came.get(node, ())))
+
+
+class UnderWay(NamedTuple):
+    """A message on its way to a node, and what to wait for."""
+
+    expected: Expected
+    message: AheadRows
+    reference: Any
 
 
 class ExpectedShuffles:
@@ -97,36 +131,46 @@ class ExpectedShuffles:
         self._group = group
         self._expected: dict[Block, Expected] = {}
         self._numbers = count(1)
-        self._under_way: dict[str, Any] = {}
+        self._under_way: dict[str, UnderWay] = {}
+        self._in_vain: set[Block] = set()
         self._thread: Thread | None = None
         self._stop = Event()
 
-    def is_expected(self, block: Block, exchange: Exchange, changes: int) -> bool:
-        """Whether it is this shuffle of the array of a block, as it is now, that is expected."""
+    def is_worth_it(self, block: Block, exchange: Exchange, changes: int) -> bool:
+        """Whether to `expect` this shuffle of the array of a block, as it is now: not where that is done already, nor
+        where the array has changed between what was sent and the shuffle before."""
         found = self._expected.get(block)
-        return found is not None and found.is_of(exchange, changes)
+        return not (found is not None and found.is_of(exchange, changes)) and block not in self._in_vain
 
     def expect(
         self, block: Block, exchange: Exchange, image: NDArray[Any], changes: int, columns: int, had: Mapping[str, Mask]
     ) -> None:
         """Expect a shuffle of the array of a block (see `Expected`), and no other one."""
         self.forget(block)
-        if exchange.epoch <= LAST_EPOCH:
+        if exchange.epoch <= LAST_EPOCH and block not in self._in_vain:
             self._expected[block] = Expected(next(self._numbers), block, exchange, image, changes, columns, had)
 
     def take(self, block: Block) -> Expected | None:
-        """What was expected of the array of a block, once all that was sent for it is there."""
+        """What was expected of the array of a block, once what is on its way has come."""
         found = self._expected.pop(block, None)
-        if found is not None and found.bytes:
+        if found is not None:
             self._group.moved += found.bytes
-            self._group.wait_for_ahead(self._under_way)
-            self._under_way.clear()
+            self._arrive(self._group.wait_for_ahead({node: one.reference for node, one in self._under_way.items()}))
         return found
 
     def forget(self, block: Block) -> None:
-        """Expect nothing any more. What nodes keep they let go of with the next they are sent, or with the array."""
+        """Expect nothing of an array, which has changed, or is gone. Nodes let go of what they keep with the next that
+        they are sent of it, or with the array."""
         found = self._expected.pop(block, None)
-        self._group.moved += 0 if found is None else found.bytes
+        if found is not None and found.bytes:
+            self._group.moved += found.bytes
+            self._in_vain.add(block)
+
+    def drop(self, blocks: Iterable[Block]) -> None:
+        """Arrays that are gone."""
+        for block in blocks:
+            self.forget(block)
+            self._in_vain.discard(block)
 
     def go(self) -> None:
         """Begin to send, or go on with it."""
@@ -144,22 +188,43 @@ class ExpectedShuffles:
         self._thread = None
 
     def _send(self) -> None:
-        """Send each node one message after the other: what is on its way is in memory."""
-        expected = list(self._expected.values())
-        nodes = {node for one in expected for node in one.had.keys() - one.done}
-        left = {node: chain.from_iterable(one.messages(node) for one in expected if node in one.had) for node in nodes}
-        with suppress(RayError):  # a worker is gone, as the run will find
-            while left and not self._stop.is_set():
-                for node in [node for node in left if node not in self._under_way]:
-                    message = next(left[node], None)
-                    if message is None:
-                        del left[node]
-                    else:
-                        self._under_way[node] = self._group.send_ahead(node, message)
-                for node in self._group.done_ahead(self._under_way, LOOK_SECONDS):
-                    del self._under_way[node]
+        """Send each node one message after the other: what is on its way is in memory, and in front of what else the
+        driver may have to say to it."""
+        with suppress(RayError):  # no room, or a worker is gone, as the run will find
+            while not self._stop.is_set() and is_running():
+                for node in self._idle_nodes():
+                    self._send_next(node)
+                if not self._under_way:
+                    return
+                self._arrive(
+                    self._group.done_ahead({node: one.reference for node, one in self._under_way.items()}, LOOK_SECONDS)
+                )
+
+    def _idle_nodes(self) -> list[str]:
+        nodes = {node for one in self._expected.values() for node in one.had}
+        return [node for node in nodes if node not in self._under_way]
+
+    def _send_next(self, node: str) -> None:
+        for one in self._expected.values():
+            message = one.next_message(node)
+            if message is not None:
+                try:
+                    self._under_way[node] = UnderWay(one, message, self._group.send_ahead(node, message))
+                except BaseException:
+                    one.is_lost(node)
+                    raise
+                return
+
+    def _arrive(self, outcomes: Mapping[str, bool]) -> None:
+        """Note what has come to nodes, or has been lost."""
+        for node, is_there in outcomes.items():
+            one = self._under_way.pop(node)
+            if is_there:
+                one.expected.has_come(node, one.message)
+            else:
+                one.expected.is_lost(node)
 
 
 def rows_of_message(array: NDArray[Any]) -> int:
     """How many rows of an array are sent at a time."""
-    return max(1, FILL_BYTES * len(array) // max(1, array.nbytes))
+    return max(1, AHEAD_BYTES * len(array) // max(1, array.nbytes))

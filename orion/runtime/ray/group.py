@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import ray
-from ray.exceptions import RayActorError, RayTaskError
+from ray.exceptions import RayActorError, RayError, RayTaskError
 
 from orion.arrays.storage import Storage
 from orion.errors import StorageError, WorkerLostError, describe
@@ -127,16 +127,23 @@ class Group:
         """Send a node rows that it will need after a shuffle, while its workers run a program; what to wait for."""
         return self.actors[self._leader(node)].keep_ahead.options(concurrency_group=DELIVER).remote(rows)
 
-    def done_ahead(self, under_way: Mapping[str, Any], seconds: float) -> list[str]:
-        """The nodes that have what is under way to them; looked for so many seconds, or until one has."""
-        if not under_way:
-            return []
+    def done_ahead(self, under_way: Mapping[str, Any], seconds: float) -> dict[str, bool]:
+        """Of what is under way to nodes that of which the fate is known, and whether it has come; looked for so many
+        seconds, or until there is any."""
         done = ray.wait(list(under_way.values()), timeout=seconds)[0]
-        return [node for node, reference in under_way.items() if reference in done]
+        return {node: _is_well(reference) for node, reference in under_way.items() if reference in done}
 
-    def wait_for_ahead(self, under_way: Mapping[str, Any]) -> None:
-        """Wait until nodes have what is under way to them. NotBegunError where a worker is lost."""
-        self._prepared({self._leader(node): reference for node, reference in under_way.items()})
+    def wait_for_ahead(self, under_way: Mapping[str, Any]) -> dict[str, bool]:
+        """The same of all that is under way. NotBegunError where a worker is lost."""
+        standstill = self._standstill([self._leader(node) for node in under_way], lambda _: "it ran no tile")
+        found: dict[str, bool] = {}
+        while left := {node: reference for node, reference in under_way.items() if node not in found}:
+            found |= self.done_ahead(left, LOOK_SECONDS)
+            stopped = standstill.stopped([self._leader(node) for node in left])
+            if stopped is not None:
+                self.close()
+                raise _not_begun(LostError(*stopped))
+        return found
 
     def read(self, node: str, parts: list[tuple[Block, Section]]) -> list[Any]:
         """The contents of parts of blocks on a node."""
@@ -282,6 +289,15 @@ def _raise_broken(found: Mapping[int, Outcome]) -> None:
     for outcome in found.values():
         if isinstance(outcome.error, BrokenLinkError):
             raise LostError(outcome.error.worker, str(outcome.error))
+
+
+def _is_well(reference: Any) -> bool:
+    """Whether a call that is over has done what it should."""
+    try:
+        ray.get(reference)
+    except RayError:
+        return False
+    return True
 
 
 def _lost_actor(error: RayActorError) -> LostError:

@@ -16,11 +16,11 @@ from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.profile.records import NONE_SHUFFLED
 from orion.runtime.ray.announced import NO_READS, Reads
 from orion.runtime.ray.exchange import ProgramExchange, program_exchange
-from orion.runtime.ray.expected_shuffles import ExpectedShuffles, Shuffles, rows_of_message
+from orion.runtime.ray.expected_shuffles import Expected, ExpectedShuffles, Shuffles
 from orion.runtime.ray.group import Group
-from orion.runtime.ray.orders import Filling
+from orion.runtime.ray.orders import FILL_BYTES, Filling
 from orion.runtime.ray.regions import Mask, Region, Section
-from orion.runtime.ray.reordered import Reordered, Rows, SentAhead, lacking_rows
+from orion.runtime.ray.reordered import Reordered, Rows, lacking_rows
 from orion.runtime.ray.segments import Block, SegmentName
 from orion.runtime.ray.store import LoopBlocks, PlacedRun, Store
 from orion.runtime.ray.up_to_date import Part, UpToDate
@@ -83,6 +83,8 @@ class Mirrors:
         self.up_to_date = UpToDate()
         self._shuffles: dict[Block, Shuffles] = {}
         self._expected = ExpectedShuffles(group)
+        self._in_order: list[Block] = []
+        """Arrays of which nodes are put into another order before the run that is being prepared."""
         self.shuffled = NONE_SHUFFLED
         self._traffic: WeakKeyDictionary[PreparedProgram, Traffic] = WeakKeyDictionary()
         self._reads: WeakKeyDictionary[PreparedProgram, Reads] = WeakKeyDictionary()
@@ -96,9 +98,11 @@ class Mirrors:
         if not segments:
             return
         self.up_to_date.forget(segments)
-        for block in [block for block in self._shuffles if block.segment in segments]:
+        self._expected.pause()
+        gone = [block for block in self._shuffles if block.segment in segments]
+        self._expected.drop(gone)
+        for block in gone:
             del self._shuffles[block]
-            self._expected.forget(block)
         for node, names in self._names.items():
             for segment in segments:
                 names.pop(segment, None)
@@ -117,13 +121,14 @@ class Mirrors:
         self.shuffled = NONE_SHUFFLED
         if remote:
             reordered: dict[str, list[Filling]] = {node: [] for node in remote}
+            self._in_order = []
             try:
                 for name in placed.own:
                     self._reorder(placed, name, reordered)
                     self.up_to_date.look(placed.dense[name], self._array(placed.dense[name]))
                 self._fill(prepared, run_memory, placed, reordered)
             except BaseException:  # nobody knows which nodes have put rows in order
-                for block in {one.block for several in reordered.values() for one in several}:
+                for block in self._in_order:
                     self.up_to_date.written(block)
                 raise
         for name in prepared.written & placed.dense.keys():
@@ -136,12 +141,16 @@ class Mirrors:
         for name in placed.own if remote else ():
             block, shapes = placed.dense[name], placed.shapes
             before, image = self._shuffles.get(block), self.up_to_date.image(block)
+            if name in prepared.written:
+                self._expected.forget(block)
             if before is None or not before.is_regular or image is None or name in prepared.written:
                 continue
             assert before.last is not None
             expected, now = before.last.next(), self.up_to_date.changes(block)
-            if not self._expected.is_expected(block, expected, now):
-                had = {node: rows for node in remote if (rows := self._rows_of(prepared, placed, node, name)).any()}
+            if self._expected.is_worth_it(block, expected, now):
+                least = len(image) / (2 * len(set(self._group.nodes)))  # of batches little is known
+                rows = {node: self._rows_of(prepared, placed, node, name) for node in remote}
+                had = {node: own for node, own in rows.items() if own.sum() >= least}
                 self._expected.expect(block, expected, image, now, shapes[name][-1], had)
         self._expected.go()
 
@@ -165,21 +174,34 @@ class Mirrors:
             return
         self._shuffles[block] = Shuffles.after(before, count, last)
         expected = self._expected.take(block)
-        if before is None or last is None or count != before.count + 1 or last.elements != block.shape[0]:
-            return
         is_used = expected is not None and expected.is_of(last, self.up_to_date.changes(block))
-        array, columns = self._array(block), placed.shapes[name][-1]
-        order = expected.order if expected is not None and is_used else last.order()
-        for node, had in self.up_to_date.shuffled(block, order, fillings).items():
-            fillings[node].append(Filling(block, Reordered.of(last, had), array[:0]))
-            places = lacking_rows(order, had)
-            if expected is not None:
-                fillings[node].append(Filling(block, SentAhead(expected.number, is_used), array[:0]))
-            ahead = expected.places_of(node) if expected is not None and is_used else places[:0]
-            left, some = np.setdiff1d(places, ahead, assume_unique=True), rows_of_message(array)
-            self.shuffled = self.shuffled.and_of(len(places), len(places) - len(left))
-            for rows in (Rows(left[low : low + some], columns) for low in range(0, len(left), some)):
-                fillings[node].append(Filling(block, rows, rows.of(array)))
+        had: Mapping[str, Mask] = {}
+        if before is not None and last is not None and (count, len(self._array(block))) == (
+            before.count + 1, last.elements,
+        ):  # fmt: skip
+            order = expected.order if expected is not None and is_used else last.order()
+            self._in_order.append(block)
+            had = self.up_to_date.shuffled(block, order, fillings)
+            for node, rows in had.items():
+                fillings[node].append(Filling(block, Reordered.of(last, rows), self._array(block)[:0]))
+                ahead, places = expected if is_used else None, lacking_rows(order, rows)
+                fillings[node] += self._rows_in_order(block, places, ahead, node, placed.shapes[name])
+        if expected is not None:
+            for node in fillings.keys() - (had.keys() if is_used else set()):
+                fillings[node].append(Filling(block, expected.taken_by(node, is_used=False), self._array(block)[:0]))
+
+    def _rows_in_order(
+        self, block: Block, places: Ints, ahead: Expected | None, node: str, shape: tuple[int, ...]
+    ) -> Iterator[Filling]:
+        """What a node is sent for places of an array in a new order: first that it takes what was sent ahead."""
+        array, left = self._array(block), places
+        if ahead is not None:
+            yield Filling(block, ahead.taken_by(node, is_used=True), array[:0])
+            left = np.setdiff1d(places, ahead.places_of(node), assume_unique=True)
+        self.shuffled = self.shuffled.and_of(len(places), len(places) - len(left))
+        some = max(1, FILL_BYTES * len(array) // max(1, array.nbytes))
+        for rows in (Rows(left[low : low + some], shape[-1]) for low in range(0, len(left), some)):
+            yield Filling(block, rows, rows.of(array))
 
     def _fill(
         self, prepared: PreparedProgram, run_memory: int, placed: PlacedRun, reordered: Mapping[str, Sequence[Filling]]
