@@ -11,7 +11,18 @@ import pytest
 from orion.arrays.sending import AT_THE_BOUND
 from orion.errors import Span
 from orion.ir.function import Buffered
-from orion.kernel.calling import ACKED, ACKS, CLOCK_STRIDE, COUNT, NOTES_SIZE, PAST_ALL, ROUND_BITS, WORKER, resting
+from orion.kernel.calling import (
+    ACKED,
+    ACKS,
+    CLOCK_STRIDE,
+    COUNT,
+    NOTES_SIZE,
+    PAST_ALL,
+    ROUND,
+    ROUND_BITS,
+    WORKER,
+    resting,
+)
 from orion.kernel.support.buffers import begin_tile, has_applied, may_begin
 from orion.kernel.support.carried import set_acknowledged, set_clock
 from orion.plan.relaxed import How, RelaxedArray
@@ -27,6 +38,9 @@ LATE = RelaxedArray(
 """Element v of the array says how many iterations worker v has made, by its own count, of which this node knows."""
 
 
+ROUNDS = 2
+
+
 class Loop:
     """What the workers of all nodes do, tile after tile; `made[v]` are the iterations of worker v, by its count."""
 
@@ -34,8 +48,6 @@ class Loop:
         self.nodes, self.place, self.max_delay, self.tiles = network.nodes, place, max_delay, tiles
         self.every = max(1, max_delay // 4)
         self.rng, self.slow = rng, slow
-        self.made = [[] for _ in place]
-        self.ended = [[threading.Event() for _ in own] for own in tiles]
         self.too_late, self.all_wait = [], rng.random() < 0.5
 
     def look(self, worker, k):
@@ -50,7 +62,7 @@ class Loop:
         """False where the loop is to be left."""
         node, (every, max_delay) = self.nodes[self.place[worker]], (self.every, self.max_delay)
         notes, control, shown = node.notes[worker], node.memory.control[0], node.arrays["w"]
-        before = notes[COUNT] if self.made[worker] else 0
+        before = int(notes[COUNT]) if notes[ROUND] == round else 0
         if not begin_tile(node.clocks, notes, round, every, max_delay, True, control):
             return False
         shown[worker] += notes[COUNT] - before  # those that it counts on from are no updates
@@ -73,21 +85,45 @@ class Loop:
         return True
 
     def work(self, worker, rng):
+        """All rounds of a worker."""
+        for round in range(ROUNDS):
+            self.nodes[self.place[worker]].ready.wait()
+            if not self.go_round(worker, round, rng):
+                return
+            set_clock(self.nodes[self.place[worker]].clocks, worker, (round + 1) << ROUND_BITS)
+            self.nodes[self.place[worker]].ready.wait()
+
+    def go_round(self, worker, round, rng):
         """Each tile waits for the one before of the next worker, as blocks that go from worker to worker do, or of all
-        workers."""
-        node, neighbour = self.nodes[self.place[worker]], (worker + 1) % len(self.place)
+        workers. False where the loop is to be left."""
+        neighbour = (worker + 1) % len(self.place)
         awaited = self.ended if self.all_wait else [self.ended[neighbour]]
-        node.ready.wait()
         for at, iterations in enumerate(self.tiles[worker]):
             for ended in awaited:
                 if 0 < at <= len(ended):
                     ended[at - 1].wait()
             time.sleep(rng.random() * self.slow)
-            if not self.tile(worker, 0, iterations, rng.random(iterations) * self.slow * (rng.random() < 0.5)):
-                return
+            if not self.tile(worker, round, iterations, rng.random(iterations) * self.slow * (rng.random() < 0.5)):
+                return False
             self.ended[worker][at].set()
-        set_clock(node.clocks, worker, 1 << ROUND_BITS)
-        node.ready.wait()
+        return True
+
+    def begin(self):
+        """Nobody has made an iteration of a round."""
+        self.made = [[] for _ in self.place]
+        self.ended = [[threading.Event() for _ in own] for own in self.tiles]
+        for node in self.nodes:
+            node.arrays["w"][:] = 0
+
+
+def has_all(loop):
+    """Whether the home node has all updates of a round, and nobody has made another number of iterations."""
+    counts = [max(own.arrays["w"][v] for own in loop.nodes) for v in range(len(loop.place))]
+    assert loop.nodes[0].arrays["w"].tolist() == counts
+    for own, count, made in zip(loop.tiles, counts, loop.made, strict=True):
+        assert len(made) == sum(own)
+        assert made == sorted(set(made))
+        assert count >= len(made)
 
 
 def run(place, max_delay, tiles, rng, slow):
@@ -97,7 +133,6 @@ def run(place, max_delay, tiles, rng, slow):
         loop = Loop(network, place, max_delay, tiles, rng, slow[1])
         relaxed = SimpleNamespace(arrays=(LATE,), max_delay=max_delay)
         plan = SimpleNamespace(relaxed=relaxed, counts_on=True)
-        part = SimpleNamespace(number=0, round=0, loop=SimpleNamespace(plan=plan))
         threads = []
         for number, node in enumerate(network.nodes):
             node.arrays["w"] = np.zeros(len(place), np.int64)
@@ -109,17 +144,21 @@ def run(place, max_delay, tiles, rng, slow):
                 given = worker, np.random.default_rng(rng.integers(1 << 30))
                 threads.append(threading.Thread(target=loop.work, args=given, daemon=True))
                 threads[-1].start()
-            node.carrier.begin(part)
-        for node in network.nodes:
-            node.carrier.go()
-        for _ in range(2):
+        for round in range(ROUNDS):
+            loop.begin()
             for node in network.nodes:
-                node.ready.wait(60)
-        for node in network.nodes:
-            node.carrier.wait()
-            assert node.failed == []
-        while (loop.nodes[0].clocks[::CLOCK_STRIDE] < 1 << ROUND_BITS).any():
-            time.sleep(0.001)  # messages are on their way
+                node.carrier.begin(SimpleNamespace(number=0, round=round, loop=SimpleNamespace(plan=plan)))
+            for node in network.nodes:
+                node.carrier.go()
+            for _ in range(2):
+                for node in network.nodes:
+                    node.ready.wait(60)
+            for node in network.nodes:
+                node.carrier.wait()
+                assert node.failed == []
+                while (node.clocks[::CLOCK_STRIDE] < (round + 1) << ROUND_BITS).any():
+                    time.sleep(0.001)  # messages are on their way
+            has_all(loop)
         for thread in threads:
             thread.join()
     finally:
@@ -142,12 +181,6 @@ def test_no_update_is_later_than_was_said(part, max_delay):
             tiles[rng.integers(len(place))] = []
         loop = run(place, max_delay, tiles, rng, rng.choice([0, 0.0003, 0.002, 0.01], 2))
         assert loop.too_late == []
-        counts = [max(own.arrays["w"][v] for own in loop.nodes) for v in range(len(place))]
-        assert loop.nodes[0].arrays["w"].tolist() == counts  # the home node has all in the end
-        for own, count, made in zip(tiles, counts, loop.made, strict=True):
-            assert len(made) == sum(own)
-            assert made == sorted(set(made))
-            assert count >= len(made)
 
 
 def test_a_tile_waits_for_what_was_said_of_itself_not_of_one_before():
@@ -213,6 +246,23 @@ def test_what_somebody_may_wait_for_is_told_at_once(come, asked, is_due, two):
     if asked:
         two.acks.note(ack_of(Ack(0, 2), 3), asked)
     assert two.acks.due().is_due == is_due
+
+
+@pytest.mark.parametrize("counts_on", [True, False])
+def test_what_comes_late_of_another_loop_says_nothing(counts_on):
+    network = Network([0, 1], np.random.default_rng(0), 0)
+    try:
+        node = network.nodes[0]
+        node.arrays["w"] = np.zeros(2, np.int64)
+        plan = SimpleNamespace(relaxed=SimpleNamespace(arrays=(LATE,), max_delay=8), counts_on=counts_on)
+        node.carrier.begin(SimpleNamespace(number=0, round=0, loop=SimpleNamespace(plan=plan)))
+        before = node.clocks.copy()
+        for number, clock in ((1, PAST_ALL), (ack_of(Ack(1, 0), 2), 500)):
+            node.carrier.set_clock(1, number, clock)
+        np.testing.assert_array_equal(node.clocks, before)
+        assert node.memory.clocks[1][CLOCK_STRIDE] == PAST_ALL
+    finally:
+        network.close()
 
 
 def test_a_clock_of_rest_is_not_acknowledged(two):

@@ -51,8 +51,8 @@ class Node:
         empty = np.zeros(0, np.int64)
         self.clocks, self.notes = np.zeros(CLOCK_STRIDE * workers, np.int64), np.zeros((workers, NOTES_SIZE), np.int64)
         self.memory = RunMemory(
-            np.zeros((2, CONTROL_SIZE), np.int64), (), empty, (), (), (self.clocks,),
-            np.zeros(CLOCK_STRIDE * LOCKS, np.int64), (self.notes,), (empty,), ({},),
+            np.zeros((2, CONTROL_SIZE), np.int64), (), empty, (), (), (self.clocks, self.clocks.copy()),
+            np.zeros(CLOCK_STRIDE * LOCKS, np.int64), (self.notes, self.notes.copy()), (empty, empty), ({}, {}),
         )  # fmt: skip
         own = [worker for worker, node in enumerate(place) if node == number]
         for worker, notes in enumerate(self.notes):
