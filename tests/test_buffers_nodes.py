@@ -210,7 +210,9 @@ def test_blocks_go_from_node_to_node_beside_buffers(function, max_delay, nodes):
     tokens = orion.sparse(keys, n, (60, 80))
     words, documents, sums, seen = (np.zeros(k, np.int64) for k in (80, 60, 2, 60))
     given = tokens, words, documents, sums, orion.buffer(sums, max_delay=max_delay), seen
-    assert function.plan(*given).strategy == "2d"
+    plan = function.plan(*given)
+    assert plan.strategy == "2d"
+    assert "iterations of a worker, and at the end of each tile" in " ".join(str(plan).split()) or max_delay < 8
     for calls in (1, 2, 3):
         function(*given)
         assert len(function.last_run.sent) == 2

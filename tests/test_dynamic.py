@@ -96,7 +96,7 @@ def test_any_worker_may_run_any_tile(name, expected):
 def test_random_nests_have_the_results_of_plain_python(tile_ns, monkeypatch):
     monkeypatch.setattr("orion.plan.dynamic.TILE_NS", tile_ns)
     tried = 0
-    for number in range(times(60, 20)):
+    for number in range(times(60, 12)):
         nest = random_nest(11, number)
         function = nest.function()
         try:
@@ -112,7 +112,7 @@ def test_random_nests_have_the_results_of_plain_python(tile_ns, monkeypatch):
         tried += any(loop.plan.is_dynamic for loop in prepared.program.loops)
         if not nest_check.is_in_vectors(prepared):
             nest_check.check_results(prepared, nest, plain)
-    assert tried > times(15, 4)
+    assert tried > times(15, 2)
 
 
 def test_a_worker_without_a_core_is_not_waited_for():

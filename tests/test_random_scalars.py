@@ -16,7 +16,7 @@ from tests.loop_text import defined
 from tests.random_functions import compare, plans
 from tests.trials import ALL, TIMES, times
 
-SEEDS = range(times(100, 60))
+SEEDS = range(times(100, 40))
 LONG, SHORT = 13, (4, 1, 0)
 
 

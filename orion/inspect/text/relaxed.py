@@ -49,7 +49,7 @@ def _between_nodes(loop: LoopPlan) -> str:
     if why:
         return f"on several nodes those of one run the loop: updates {why}"
     often = relaxed.max_delay // (4 if loop.counts_on else 2)
-    end = "of each tile" if loop.counts_on else "at the end"
+    end = "at the end of each tile" if loop.counts_on else "at the end"
     told = f"on several nodes updates go to the others after {often:,} iterations of a worker, and {end}"
     if often < 2:
         told = "on several nodes updates go to the others after each iteration of a worker"
