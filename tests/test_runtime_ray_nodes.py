@@ -18,6 +18,7 @@ from orion.runtime.ray.group import Group
 from orion.runtime.ray.lines import ChannelLine, RayLine
 from orion.runtime.ray.mirrors import Mirrors
 from orion.runtime.ray.orders import Ready
+from orion.runtime.ray.reordered import Reordered
 from tests.dying import kill_in_the_middle
 from tests.element_stores import scale
 from tests.ray_nodes import session_on
@@ -210,19 +211,22 @@ def test_nodes_have_what_was_written_between_shuffles(nodes):
         np.testing.assert_array_equal(X.view, own)
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_node_that_may_have_put_rows_in_order_is_sent_them_anew(nodes, monkeypatch, is_told):
+@pytest.mark.parametrize("when", ["told", "before it is told", "before it is known what to tell"])
+def test_a_node_that_may_have_put_rows_in_order_is_sent_them_anew(nodes, monkeypatch, when):
     X, out = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int)
     add_rows(X, out)
     X.shuffle(exchange=0.5, seed=1)
     make_ready = Group.make_ready
 
     def breaks_off(self, *given):
-        if is_told:
+        if when == "told":
             make_ready(self, *given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Group, "make_ready", breaks_off)
+    if when == "before it is known what to tell":
+        monkeypatch.setattr(Reordered, "of", breaks_off)
+    else:
+        monkeypatch.setattr(Group, "make_ready", breaks_off)
     with pytest.raises(KeyboardInterrupt):
         add_rows(X, out)
     monkeypatch.undo()

@@ -11,8 +11,10 @@ from ray.exceptions import ObjectStoreFullError
 import orion
 from orion.arrays.dense import array
 from orion.arrays.exchange import Exchange
+from orion.runtime.ray.actor_memory import ActorMemory
 from orion.runtime.ray.expected_shuffles import Expected, ExpectedShuffles, Shuffles
-from orion.runtime.ray.reordered import lacking_rows
+from orion.runtime.ray.orders import AheadRows, Filling, Ready
+from orion.runtime.ray.reordered import Rows, SentAhead, lacking_rows
 from orion.runtime.ray.segments import Block
 from tests import one_ray
 from tests.trials import times
@@ -92,6 +94,49 @@ def test_what_has_not_come_is_sent_after_the_shuffle(nodes, monkeypatch):
         came = one.places_of(node)
         assert len(came) == one.taken_by(node, is_used=True).messages == (0 if node == "full" else 1)
         assert set(came) <= set(lacking)
+
+
+@pytest.fixture
+def memory():
+    """The memory of an actor, with two segments: that of a run, and that of an array of ten numbers."""
+    found = ActorMemory()
+    found._memory |= {1: np.zeros(8, np.uint8), 2: np.zeros(80, np.uint8)}
+    return found
+
+
+NUMBERS = Block(2, 0, (10,), "<f8")
+
+
+def taken(memory, number, is_used, messages):
+    memory._fill(Ready(1, (Filling(NUMBERS, SentAhead(number, is_used, messages), np.empty(0)),)))
+    return NUMBERS.on(memory._memory[2]).tolist()
+
+
+def test_rows_come_to_their_places_with_the_shuffle(memory):
+    for place, value in ((3, 7.0), (5, 8.0)):
+        memory.keep_ahead(AheadRows(NUMBERS, 4, Rows(np.array([place]), 10), np.array([value])))
+    assert not any(NUMBERS.on(memory._memory[2]))
+    assert taken(memory, 4, True, 2) == [0, 0, 0, 7, 0, 8, 0, 0, 0, 0]
+    assert memory._ahead == {}
+
+
+def test_rows_of_a_shuffle_that_has_not_come_are_let_go_of(memory):
+    kept = AheadRows(NUMBERS, 4, Rows(np.array([3]), 10), np.array([7.0]))
+    memory.keep_ahead(kept)
+    assert not any(taken(memory, 4, False, 1))
+    memory.keep_ahead(kept)
+    memory.keep_ahead(AheadRows(NUMBERS, 5, Rows(np.array([1]), 10), np.array([9.0])))
+    assert taken(memory, 5, True, 1)[:4] == [0, 9, 0, 0]
+    memory.keep_ahead(kept)
+    memory._drop((2,))
+    memory.keep_ahead(kept)  # comes after the array has gone
+    assert memory._ahead == {}
+
+
+def test_rows_that_are_missing_are_an_error(memory):
+    memory.keep_ahead(AheadRows(NUMBERS, 4, Rows(np.array([3]), 10), np.array([7.0])))
+    with pytest.raises(RuntimeError, match="1 messages with rows of a shuffle are there, not 2"):
+        taken(memory, 4, True, 2)
 
 
 # ---------------------------------------------------------------- on nodes

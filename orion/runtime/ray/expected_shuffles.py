@@ -190,7 +190,7 @@ class ExpectedShuffles:
     def _send(self) -> None:
         """Send each node one message after the other: what is on its way is in memory, and in front of what else the
         driver may have to say to it."""
-        with suppress(RayError):  # no room, or a worker is gone, as the run will find
+        with suppress(RayError, MemoryError):  # no room, or a worker is gone, as the run will find
             while not self._stop.is_set() and is_running():
                 for node in self._idle_nodes():
                     self._send_next(node)
