@@ -272,6 +272,29 @@ def test_a_loop_sees_what_another_has_stored():
     same_as_serial(in_rounds, tokens, rng.random(40), rng.random(30), 0)
 
 
+@orion.parallel_for
+def raised_and_summed(tokens, rows, columns, rounds):
+    for _ in range(rounds):
+        for (i, j), v in tokens:
+            rows[i] += v
+            columns[j] += v
+            tokens[i, j] = v + 1
+    for (i, j), v in tokens:
+        rows[i] += v
+        columns[j] += v
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_a_loop_may_store_in_no_round(rounds, workers):
+    tokens = orion.sparse(tuple(np.divmod(np.arange(0, 100, 2), 10)), np.ones(50), shape=(10, 10))
+    rows, columns = np.zeros(10), np.zeros(10)
+    plans = raised_and_summed.plan(tokens, rows, columns, rounds).loops
+    raised_and_summed(tokens, rows, columns, rounds)
+    assert plans[0].cuts == plans[1].cuts
+    assert rows.sum() == columns.sum() == 50 * sum(range(1, rounds + 2))
+    assert (tokens.values == rounds + 1).all()
+
+
 def test_ordered_loops_that_are_cut_differently():
     @orion.parallel_for(ordered=True)
     def along_both(tokens, rows, columns):

@@ -92,6 +92,17 @@ def cuts(
     )
 
 
+def extents_of(nest: LoopNest, ranges: Sequence[tuple[int, int] | None], shapes: Shapes) -> list[int | None]:
+    """The lengths of the dimensions of a loop with coordinates in these ranges, None where they are not known.
+
+    In a loop around it that makes no round it has no coordinates. Over the elements of a sparse array its lengths are
+    those of the array all the same: other loops go through the same tiles, in which one may store values.
+    """
+    found = [None if span is None else span[1] - span[0] for span in ranges]
+    whole = shapes.get(nest.elements.array, ()) if nest.elements is not None else ()
+    return list(whole) if whole and 0 in found else found
+
+
 def whole_multiple(blocks: int, workers: int) -> int:
     """The least multiple of `blocks` that gives each worker at least one."""
     return blocks * -(-workers // blocks)

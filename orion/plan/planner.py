@@ -24,7 +24,7 @@ from orion.analysis.one_loop import (
 from orion.cost.candidate import Candidate, Strategy
 from orion.cost.chains import is_chain
 from orion.cost.extents import coordinate_ranges
-from orion.cost.grid import COMBINED_NS, DISPATCH_NS, ROUND_NS, cuts, predicted_ns
+from orion.cost.grid import COMBINED_NS, DISPATCH_NS, ROUND_NS, cuts, extents_of, predicted_ns
 from orion.cost.local_arrays import local_arrays_at
 from orion.cost.placement import Placement, cheapest, placements
 from orion.cost.sizes import Sizes
@@ -326,7 +326,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     workers, values = sizes.workers, sizes.known
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
     known = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
-    extents = [None if span is None else span[1] - span[0] for span in ranges]
+    extents = extents_of(nest, ranges, sizes.shapes)
     legal = [c for c in known if not _is_chain(loop, c, extents, sizes, maps)]
     is_new_order = isinstance(loop.form, NewOrder)
     if is_new_order:  # nothing is moved: what counts is that there are many tiles
