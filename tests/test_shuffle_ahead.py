@@ -92,7 +92,7 @@ def test_what_has_not_come_is_sent_after_the_shuffle(nodes, monkeypatch):
     lacking = lacking_rows(whole.order(), had)
     for node in nodes:
         came = one.places_of(node)
-        assert len(came) == one.taken_by(node, is_used=True).messages == (0 if node == "full" else 1)
+        assert len(came) == len(one.taken_by(node, is_used=True).at) == (0 if node == "full" else 1)
         assert set(came) <= set(lacking)
 
 
@@ -107,26 +107,27 @@ def memory():
 NUMBERS = Block(2, 0, (10,), "<f8")
 
 
-def taken(memory, number, is_used, messages):
-    memory._fill(Ready(1, (Filling(NUMBERS, SentAhead(number, is_used, messages), np.empty(0)),)))
+def taken(memory, number, *at):
+    memory._fill(Ready(1, (Filling(NUMBERS, SentAhead(number, at), np.empty(0)),)))
     return NUMBERS.on(memory._memory[2]).tolist()
 
 
 def test_rows_come_to_their_places_with_the_shuffle(memory):
     for place, value in ((3, 7.0), (5, 8.0)):
-        memory.keep_ahead(AheadRows(NUMBERS, 4, Rows(np.array([place]), 10), np.array([value])))
+        memory.keep_ahead(AheadRows(NUMBERS, 4, place, Rows(np.array([place]), 10), np.array([value])))
     assert not any(NUMBERS.on(memory._memory[2]))
-    assert taken(memory, 4, True, 2) == [0, 0, 0, 7, 0, 8, 0, 0, 0, 0]
+    memory.keep_ahead(AheadRows(NUMBERS, 4, 8, Rows(np.array([9]), 10), np.array([1.0])))  # is not known to have come
+    assert taken(memory, 4, 3, 5) == [0, 0, 0, 7, 0, 8, 0, 0, 0, 0]
     assert memory._ahead == {}
 
 
 def test_rows_of_a_shuffle_that_has_not_come_are_let_go_of(memory):
-    kept = AheadRows(NUMBERS, 4, Rows(np.array([3]), 10), np.array([7.0]))
+    kept = AheadRows(NUMBERS, 4, 0, Rows(np.array([3]), 10), np.array([7.0]))
     memory.keep_ahead(kept)
-    assert not any(taken(memory, 4, False, 1))
+    assert not any(taken(memory, 4))
     memory.keep_ahead(kept)
-    memory.keep_ahead(AheadRows(NUMBERS, 5, Rows(np.array([1]), 10), np.array([9.0])))
-    assert taken(memory, 5, True, 1)[:4] == [0, 9, 0, 0]
+    memory.keep_ahead(AheadRows(NUMBERS, 5, 0, Rows(np.array([1]), 10), np.array([9.0])))
+    assert taken(memory, 5, 0)[:4] == [0, 9, 0, 0]
     memory.keep_ahead(kept)
     memory._drop((2,))
     memory.keep_ahead(kept)  # comes after the array has gone
@@ -134,9 +135,9 @@ def test_rows_of_a_shuffle_that_has_not_come_are_let_go_of(memory):
 
 
 def test_rows_that_are_missing_are_an_error(memory):
-    memory.keep_ahead(AheadRows(NUMBERS, 4, Rows(np.array([3]), 10), np.array([7.0])))
-    with pytest.raises(RuntimeError, match="1 messages with rows of a shuffle are there, not 2"):
-        taken(memory, 4, True, 2)
+    memory.keep_ahead(AheadRows(NUMBERS, 4, 0, Rows(np.array([3]), 10), np.array([7.0])))
+    with pytest.raises(RuntimeError, match="1 of 2 messages with rows of a shuffle are not there"):
+        taken(memory, 4, 0, 10)
 
 
 # ---------------------------------------------------------------- on nodes

@@ -81,13 +81,12 @@ class ActorMemory:
     def _put_ahead(self, filling: Filling, sent: SentAhead) -> None:
         """Put rows that were sent ahead to their places, or let go of them."""
         with self._lock:
-            kept = [one for one in self._ahead.pop(filling.block, ()) if one.number == sent.number]
-        if not sent.is_used:
-            return
-        if len(kept) != sent.messages:
-            raise RuntimeError(f"{len(kept)} messages with rows of a shuffle are there, not {sent.messages}")
-        for one in kept:
-            one.rows.put(self._array(filling.block), one.data)
+            kept = {one.at: one for one in self._ahead.pop(filling.block, ()) if one.number == sent.number}
+        missing = [at for at in sent.at if at not in kept]
+        if missing:
+            raise RuntimeError(f"{len(missing)} of {len(sent.at)} messages with rows of a shuffle are not there")
+        for at in sent.at:
+            kept[at].rows.put(self._array(filling.block), kept[at].data)
 
     def _drop(self, segments: tuple[int, ...]) -> None:
         """Let go of segments."""

@@ -56,8 +56,8 @@ class Shuffles:
 class Expected:
     """The next shuffle of an array. `image` is the array as it is before, and `changes` says how often that has changed
     so far; rows have `columns` without padding. `had` are the rows of nodes, bool (rows,), `at` how many of those that
-    a node will lack it was sent, and `came` the places for which they have come, a message each. A node is `done` that
-    was sent all, or to which a message got lost."""
+    a node will lack it was sent, and `came` the places for which they have come, by the `at` of messages. A node is
+    `done` that was sent all, or to which a message got lost."""
 
     number: int
     block: Block
@@ -67,7 +67,7 @@ class Expected:
     columns: int
     had: Mapping[str, Mask]
     at: Counter[str] = field(default_factory=Counter)
-    came: dict[str, list[Ints]] = field(default_factory=dict)
+    came: dict[str, dict[int, Ints]] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     bytes: int = 0
 
@@ -97,11 +97,11 @@ class Expected:
         self.at[node] += len(rows.places)
         data = Rows(self.order[rows.places], self.columns).of(self.image)
         self.bytes += data.nbytes
-        return AheadRows(self.block, self.number, rows, data)
+        return AheadRows(self.block, self.number, low, rows, data)
 
     def has_come(self, node: str, message: AheadRows) -> None:
         """A node has what it was sent."""
-        self.came.setdefault(node, []).append(message.rows.places)
+        self.came.setdefault(node, {})[message.at] = message.rows.places
 
     def is_lost(self, node: str) -> None:
         """A message has not come: what is left is sent after the shuffle."""
@@ -109,11 +109,11 @@ class Expected:
 
     def places_of(self, node: str) -> Ints:
         """The places for which rows have come to a node."""
-        return np.concatenate([np.empty(0, np.int64), *self.came.get(node, ())])
+        return np.concatenate([np.empty(0, np.int64), *self.came.get(node, {}).values()])
 
-    def taken_by(self, node: str, is_used: bool) -> SentAhead:
+    def taken_by(self, node: str, *, is_used: bool) -> SentAhead:
         """What tells a node to put these rows to their places, or to let go of them."""
-        return SentAhead(self.number, is_used, len(self.came.get(node, ())))
+        return SentAhead(self.number, tuple(self.came.get(node, ())) if is_used else ())
 
 
 class UnderWay(NamedTuple):

@@ -135,6 +135,8 @@ class Group:
 
     def wait_for_ahead(self, under_way: Mapping[str, Any]) -> dict[str, bool]:
         """The same of all that is under way. NotBegunError where a worker is lost."""
+        if not under_way:
+            return {}
         standstill = self._standstill([self._leader(node) for node in under_way], lambda _: "it ran no tile")
         found: dict[str, bool] = {}
         while left := {node: reference for node, reference in under_way.items() if node not in found}:

@@ -226,10 +226,12 @@ class Filling:
 
 @dataclass(frozen=True, slots=True)
 class AheadRows:
-    """What rows of a block are after its next shuffle, which the driver expects as its `number`-th one."""
+    """What rows of a block are after its next shuffle, which the driver expects as its `number`-th one: those from
+    number `at` on of all that the node will lack."""
 
     block: Block
     number: int
+    at: int
     rows: Rows
     data: NDArray[Any]
 

@@ -69,12 +69,11 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class SentAhead:
-    """The rows of an array that a node was sent while the last loops ran, in so many `messages`, for the shuffle that
-    was expected as number `number`: they are put to their places, or where another one came, no longer kept."""
+    """The rows of an array that a node was sent while the last loops ran, in messages from number `at` on each, for the
+    shuffle that was expected as number `number`: they are put to their places. Others are no longer kept."""
 
     number: int
-    is_used: bool
-    messages: int
+    at: tuple[int, ...]
 
 
 def lacking_rows(order: Ints, had: Mask) -> Ints:
