@@ -3,16 +3,19 @@
 from collections import Counter
 from fractions import Fraction
 from functools import partialmethod
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from ray.exceptions import ObjectStoreFullError
+from ray.exceptions import ObjectStoreFullError, RayActorError
 
 import orion
 from orion.arrays.dense import array
 from orion.arrays.exchange import Exchange
 from orion.runtime.ray.actor_memory import ActorMemory
 from orion.runtime.ray.expected_shuffles import Expected, ExpectedShuffles, Shuffles
+from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import AheadRows, Filling, Ready
 from orion.runtime.ray.reordered import Rows, SentAhead, lacking_rows
 from orion.runtime.ray.segments import Block
@@ -66,7 +69,7 @@ class Unsure:
 
     def send_ahead(self, node, rows):
         if node == "full":
-            raise ObjectStoreFullError
+            return None
         self.sent[node] += 1
         return self.sent[node]
 
@@ -74,6 +77,13 @@ class Unsure:
         return {node: number != 2 for node, number in under_way.items()}
 
     wait_for_ahead = partialmethod(done_ahead, seconds=0)
+
+
+@pytest.mark.parametrize("error", [ObjectStoreFullError(), RayActorError(), MemoryError()])
+def test_what_cannot_be_sent_is_no_error(error):
+    actor = Mock()
+    actor.keep_ahead.options.return_value.remote.side_effect = error
+    assert Group.send_ahead(SimpleNamespace(actors=[actor], _leader=lambda node: 0), "a", None) is None
 
 
 @pytest.mark.parametrize("nodes", [("lossy", "full"), ("lossy",), ("full",)])

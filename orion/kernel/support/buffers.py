@@ -160,17 +160,9 @@ def has_applied(clocks: Any, notes: Any, iterations: int, max_delay: int) -> Non
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def is_acknowledged(clocks: Any, notes: Any, needed: int, control: Any) -> bool:  # pragma: no cover - compiled
     """Wait until all other nodes have acknowledged this clock of the worker; False where the loop is to be left."""
-    place, spins = notes[WORKER] * CLOCK_STRIDE + ACKED, 0
-    while load_acquire(clocks, place) < needed:
-        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
-            return False
-        spins += 1
-        if spins < SPINS_BEFORE_YIELD:
-            pause()
-        else:
-            give_way()
-    notes[WAITS] += spins > 0
-    return True
+    acknowledged, own = clocks[ACKED:], notes[WORKER]
+    notes[WAITS] += load_acquire(acknowledged, own * CLOCK_STRIDE) < needed
+    return bool(is_there(acknowledged, own, needed, control))
 
 
 @register_jitable  # type: ignore[untyped-decorator]

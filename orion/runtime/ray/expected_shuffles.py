@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from ray.exceptions import RayError
 
 from orion.arrays.exchange import Exchange
 from orion.arrays.shuffled import LAST_EPOCH
@@ -190,15 +189,13 @@ class ExpectedShuffles:
     def _send(self) -> None:
         """Send each node one message after the other: what is on its way is in memory, and in front of what else the
         driver may have to say to it."""
-        with suppress(RayError, MemoryError):  # no room, or a worker is gone, as the run will find
-            while not self._stop.is_set() and is_running():
-                for node in self._idle_nodes():
-                    self._send_next(node)
-                if not self._under_way:
-                    return
-                self._arrive(
-                    self._group.done_ahead({node: one.reference for node, one in self._under_way.items()}, LOOK_SECONDS)
-                )
+        while not self._stop.is_set() and is_running():
+            for node in self._idle_nodes():
+                self._send_next(node)
+            if not self._under_way:
+                return
+            references = {node: one.reference for node, one in self._under_way.items()}
+            self._arrive(self._group.done_ahead(references, LOOK_SECONDS))
 
     def _idle_nodes(self) -> list[str]:
         nodes = {node for one in self._expected.values() for node in one.had}
@@ -207,13 +204,13 @@ class ExpectedShuffles:
     def _send_next(self, node: str) -> None:
         for one in self._expected.values():
             message = one.next_message(node)
-            if message is not None:
-                try:
-                    self._under_way[node] = UnderWay(one, message, self._group.send_ahead(node, message))
-                except BaseException:
-                    one.is_lost(node)
-                    raise
+            if message is None:
+                continue
+            reference = self._group.send_ahead(node, message)
+            if reference is not None:
+                self._under_way[node] = UnderWay(one, message, reference)
                 return
+            one.is_lost(node)
 
     def _arrive(self, outcomes: Mapping[str, bool]) -> None:
         """Note what has come to nodes, or has been lost."""

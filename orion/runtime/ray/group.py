@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from typing import Any
 
@@ -124,13 +125,19 @@ class Group:
             raise
 
     def send_ahead(self, node: str, rows: AheadRows) -> Any:
-        """Send a node rows that it will need after a shuffle, while its workers run a program; what to wait for."""
-        return self.actors[self._leader(node)].keep_ahead.options(concurrency_group=DELIVER).remote(rows)
+        """Send a node rows that it will need after a shuffle, while its workers run a program; what to wait for. None
+        where they cannot be sent: there is no room, or the worker is gone, as the run will find."""
+        with suppress(RayError, MemoryError):
+            return self.actors[self._leader(node)].keep_ahead.options(concurrency_group=DELIVER).remote(rows)
+        return None
 
     def done_ahead(self, under_way: Mapping[str, Any], seconds: float) -> dict[str, bool]:
         """Of what is under way to nodes that of which the fate is known, and whether it has come; looked for so many
         seconds, or until there is any."""
-        done = ray.wait(list(under_way.values()), timeout=seconds)[0]
+        try:
+            done = ray.wait(list(under_way.values()), timeout=seconds)[0]
+        except RayError:
+            return dict.fromkeys(under_way, False)
         return {node: _is_well(reference) for node, reference in under_way.items() if reference in done}
 
     def wait_for_ahead(self, under_way: Mapping[str, Any]) -> dict[str, bool]:
