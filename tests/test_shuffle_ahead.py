@@ -290,3 +290,22 @@ def test_a_session_ends_while_rows_are_sent(nodes, monkeypatch):
     out[:] = 0
     add_rows(X, out)
     np.testing.assert_array_equal(out.view, X.view.sum(axis=1))
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_seen", [True, False], ids=["seen by a call", "before the shuffle alone"])
+def test_rows_that_change_after_they_were_sent_are_sent_again(is_seen, nodes):
+    X, out = array(np.arange(1200).reshape(300, 4)), orion.zeros(300, dtype=int)
+    for epoch in range(5):
+        X.shuffle(exchange=0.5, seed=2, ranks=3)
+        out[:] = 0
+        add_rows(X, out)
+        np.testing.assert_array_equal(out.view, X.view.sum(axis=1))
+        let_it_send(nodes)
+        if epoch == 2:
+            assert add_rows.last_run.shuffled.ahead > 0
+        if epoch >= 2:
+            X.view[...] += 1000
+        if is_seen:
+            add_rows(X, out)
