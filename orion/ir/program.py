@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from orion.ir.function import Buffered, Function
@@ -233,6 +233,23 @@ def blocks_of(step: Step) -> tuple[tuple[Step, ...], ...]:
             return sides
         case _:
             return ()
+
+
+def statements_between(steps: Iterable[Step]) -> Iterator[Stmt]:
+    """The statements that stand between and around planned loops. Serial loops and `if`s come without what is in them:
+    that comes after them."""
+    for step in steps:
+        match step:
+            case Scalars(body):
+                yield from body
+            case Repeat(loop, inner):
+                yield replace(loop, body=())
+                yield from statements_between(inner)
+            case Branch(statement, (first, second)):
+                yield replace(statement, body=(), orelse=())
+                yield from statements_between((*first, *second))
+            case RunLoop():
+                pass
 
 
 def with_loops(steps: Iterable[Step], change: Callable[[int], Iterable[Step]]) -> tuple[Step, ...]:

@@ -1,17 +1,19 @@
-"""Code with other names: names of variables replaced by names, or, where they are only read, by constants."""
+"""Code with other names: of variables, by names or, where they are only read, by constants; of functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from operator import is_
 from typing import Any, TypeVar
 
+from orion.ir.function import Function
 from orion.ir.nodes import NODE_CLASSES, PARTS, Bind, Const, Count, Dim, Elements, Node, Range, Var
 from orion.ir.rewriting import with_new
 from orion.ir.spans import with_span
 
 N = TypeVar("N", bound=Node)
+F = TypeVar("F", bound=Node | Function)
 Names = Mapping[str, str | Const]
 
 
@@ -42,6 +44,28 @@ def renamed(node: N, names: Names) -> N:
         case _:
             pass
     return result  # type: ignore[no-any-return]
+
+
+def with_functions(node: F, functions: Mapping[str, str]) -> F:
+    """The node, or function, with the functions that it calls renamed.
+
+    >>> from orion.ir.nodes import Call
+    >>> from orion.ir.printer import print_expr
+    >>> from orion.ir.spans import NOWHERE
+    >>> print_expr(with_functions(Call("helper:f", (Var("x", NOWHERE),), NOWHERE), {"helper:f": "helper:g"}))
+    'g(x)'
+    """
+    found: F = _with_functions(node, functions) if functions else node
+    return found
+
+
+def _with_functions(node: Any, functions: Mapping[str, str]) -> Any:
+    if isinstance(node, tuple):
+        return tuple(_with_functions(item, functions) for item in node)
+    if not isinstance(node, (*NODE_CLASSES, Function)):
+        return functions.get(node, node) if isinstance(node, str) else node
+    parts = {field.name: _with_functions(getattr(node, field.name), functions) for field in fields(node)}
+    return replace(node, **parts)
 
 
 def _name(name: str, names: Names) -> str:

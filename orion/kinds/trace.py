@@ -14,9 +14,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
-from orion.ir.nodes import Bind, For, Range, every
-from orion.ir.printer import print_expr, print_function, print_stmt
+from orion.ir.nodes import Bind, For, Range, every, names_in
 from orion.ir.program import LoopNest, OfBox
+from orion.ir.python_names import PythonNames
 from orion.schedule.schedule import Ints
 
 Array = NDArray[Any]
@@ -151,20 +151,20 @@ class LoopTracer:
             raise UntracedError(f"line {bound.span.line} gives a part of an array another name, which is not followed")
         self._sampler = Sampler(1)
         self._box: Any = np.zeros((0, 2), np.int64)
-        scope: dict[str, Any] = {
-            "np": np,
-            **dict(nest.function.constants),
+        variables = {*names, *nest.dims, *nest.own_names, *names_in(*nest.loops, *nest.body)}
+        text = _Text(nest, PythonNames.of(nest.function, variables, *OWN))
+        own: dict[str, Any] = {
             "orion_part": lambda space, dim: _part(space, self._box[dim]),
             "orion_sampled": self._taken,
             "orion_elements": lambda: _elements(self._box, self._sampler),
             "orion_boxes": lambda: _unit_boxes(self._box, self._sampler),
         }
-        texts = [*map(print_function, nest.function.helpers), _text(nest, names)]
+        space = text.names.space(**{text.names.own[name]: function for name, function in own.items()})
         try:
-            exec("\n".join(texts).replace("helper:", ""), scope)
+            exec(text.of(names), space)
         except SyntaxError as error:
             raise UntracedError(f"its text is not that of Python ({error})") from None
-        self._run = scope["orion_trace"]
+        self._names, self._run = text.names, space[text.names.own["orion_trace"]]
 
     def _taken(self, space: range) -> range:
         return self._sampler.of(space)
@@ -176,7 +176,7 @@ class LoopTracer:
         self._box, self._sampler = box, sampler
         try:
             with np.errstate(all="ignore"):
-                self._run(**given)
+                self._run(**{self._names.variable(name): value for name, value in given.items()})
         except Exception as error:
             raise UntracedError(f"some of its iterations do not run as Python by themselves ({error})") from None
 
@@ -204,28 +204,45 @@ def _unit_boxes(box: Ints, sampler: Sampler) -> Iterator[tuple[int, ...]]:
         yield tuple(limit for place in at for limit in (place, place + 1))
 
 
-def _text(nest: LoopNest, names: Sequence[str]) -> str:
-    """The loop as a function of what it is given, which runs some of the iterations of a tile."""
-    lines, indent = [f"def orion_trace({', '.join(names)}):"], "    "
-    elements = nest.elements
-    if isinstance(nest.form, OfBox):
-        limits = ", ".join(name for pair in nest.limits for name in pair)
-        lines.append(f"{indent}for {limits} in orion_boxes():")
-        indent += "    "
-        lines += [f"{indent}{one.name} = np.empty({one.length}, {one.array}.dtype)" for one in nest.buffers]
-    elif elements is not None:
-        lines.append(f"{indent}for {', '.join((*elements.keys, *elements.values))}, in orion_elements():")
-        indent += "    "
-    else:
-        for dim, loop in enumerate(nest.loops):
-            lines.append(f"{indent}for {_header(loop, dim, dim == len(nest.loops) - 1)}:")
+OWN = ("orion_part", "orion_sampled", "orion_elements", "orion_boxes", "orion_trace")
+"""What a text calls of Orion's, and what it is called itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The text of a loop, by these names."""
+
+    nest: LoopNest
+    names: PythonNames
+
+    def of(self, params: Sequence[str]) -> str:
+        """The loop as a function of what it is given, which runs some of the iterations of a tile; helpers first."""
+        nest, indent, variable, own = self.nest, "    ", self.names.variable, self.names.own
+        lines = [text for helper in nest.function.helpers for text, _ in self.names.helper(helper)]
+        lines.append(f"def {own['orion_trace']}({', '.join(map(variable, params))}):")
+        elements = nest.elements
+        if isinstance(nest.form, OfBox):
+            limits = ", ".join(variable(name) for pair in nest.limits for name in pair)
+            lines.append(f"{indent}for {limits} in {own['orion_boxes']}():")
             indent += "    "
-    return "\n".join([*lines, *(print_stmt(one, indent) for one in nest.body), f"{indent}pass"])
+            for one in nest.buffers:
+                lines.append(f"{indent}{variable(one.name)} = np.empty({one.length}, {variable(one.array)}.dtype)")
+        elif elements is not None:
+            keys = ", ".join(map(variable, (*elements.keys, *elements.values)))
+            lines.append(f"{indent}for {keys}, in {own['orion_elements']}():")
+            indent += "    "
+        else:
+            for dim, loop in enumerate(nest.loops):
+                lines.append(f"{indent}for {self.header(loop, dim, dim == len(nest.loops) - 1)}:")
+                indent += "    "
+        body = (text for one in nest.body for text, _ in self.names.statement(one, indent))
+        return "\n".join([*lines, *body, f"{indent}pass"])
 
-
-def _header(loop: For, dim: int, is_innermost: bool) -> str:
-    space = loop.space
-    assert isinstance(space, Range)
-    bounds = ", ".join(print_expr(part) for part in (space.start, space.stop, space.step))
-    part = f"orion_part(range({bounds}), {dim})"
-    return f"{space.var} in {f'orion_sampled({part})' if is_innermost else part}"
+    def header(self, loop: For, dim: int, is_innermost: bool) -> str:
+        space = loop.space
+        assert isinstance(space, Range)
+        bounds = ", ".join(map(self.names.expr, (space.start, space.stop, space.step)))
+        part = f"{self.names.own['orion_part']}(range({bounds}), {dim})"
+        if is_innermost:
+            part = f"{self.names.own['orion_sampled']}({part})"
+        return f"{self.names.variable(space.var)} in {part}"

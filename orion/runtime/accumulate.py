@@ -7,7 +7,6 @@ around and are rounded as in compiled code. All workers do the same with the sam
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.accumulator import are_near, not_neutral
 from orion.ir.function import Accumulated, Function
-from orion.ir.printer import print_function
+from orion.ir.python_names import PythonNames
 from orion.kernel.calling import Argument
 from orion.schedule.schedule import Ints, Schedule
 
@@ -109,7 +108,8 @@ OTHERWISE = {"pow": "float_power", "acos": "arccos", "asin": "arcsin", "acosh": 
 
 def helper_function(function: Function, name: str) -> Callable[..., Any]:
     """A helper of a function, as Python runs it."""
-    names: dict[str, Any] = {"np": np, "math": _Compiled(), "__builtins__": builtins, **dict(function.constants)}
-    exec("\n\n".join(map(print_function, function.helpers)), names)
-    found: Callable[..., Any] = names[name]
+    names = PythonNames.of(function, ())
+    space = names.space(math=_Compiled())
+    exec("\n".join(text for helper in function.helpers for text, _ in names.helper(helper)), space)
+    found: Callable[..., Any] = space[names.function(name)]
     return found

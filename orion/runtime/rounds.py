@@ -15,6 +15,7 @@ from orion.cost.grid import predicted_ns
 from orion.ir.nodes import INTEGER, Binary, Call, Const, Count, Dim, Expr, For, Unary, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
+from orion.ir.spans import NOWHERE
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, conflict
 
 SHORT_NS = 1_000_000
@@ -49,7 +50,7 @@ class Rounds:
 
     repeat: Repeat
     loops: tuple[Started, ...]
-    values: tuple[tuple[str, str], ...]
+    values: tuple[tuple[Expr, str], ...]
     open: frozenset[int]
     lines: tuple[str, ...]
 
@@ -171,7 +172,7 @@ class _Text:
     variables: set[str]
     meets: set[int]
     started: list[Started] = field(default_factory=list)
-    values: list[tuple[str, str]] = field(default_factory=list)
+    values: list[tuple[Expr, str]] = field(default_factory=list)
 
     def function(self, repeat: Repeat, inside: Sequence[int]) -> list[str]:
         """The lines of the function."""
@@ -217,12 +218,14 @@ class _Text:
         return [*lines, f"state[0] = {place}", *_walk(f"walk{place}", str(place), place + 2, arguments)]
 
     def _scalar(self, name: str, dtype: str) -> str:
-        return _local(name) if name in self.variables else self._value(name, dtype)
+        return _local(name) if name in self.variables else self._value(Var(name, NOWHERE), dtype)
 
-    def _value(self, text: str, dtype: str) -> str:
-        if (text, dtype) not in self.values:
-            self.values.append((text, dtype))
-        return f"value{self.values.index((text, dtype))}"
+    def _value(self, expr: Expr, dtype: str) -> str:
+        known = [(print_expr(value), kind) for value, kind in self.values]
+        if (print_expr(expr), dtype) in known:
+            return f"value{known.index((print_expr(expr), dtype))}"
+        self.values.append((expr, dtype))
+        return f"value{len(known)}"
 
     def _bound(self, expr: Expr) -> str:
         """A bound of an inner serial loop: integers and what Python and compiled code do alike with them."""
@@ -232,11 +235,11 @@ class _Text:
             case Var(name):
                 return self._scalar(name, "int64")
             case Dim() | Count():
-                return self._value(print_expr(expr), "int64")
+                return self._value(expr, "int64")
             case Unary("+", operand):
                 return self._bound(operand)
             case Call(function, (Var(name),)) if function == INTEGER and name not in self.variables:
-                return self._value(print_expr(expr), "int64")
+                return self._value(expr, "int64")
             case Unary("-", operand):
                 return f"(-{self._bound(operand)})"
             case Binary("+" | "-" | "*" as op, left, right):

@@ -14,22 +14,18 @@ An error that such a statement raises is told with the line of the user's that i
 
 from __future__ import annotations
 
-import builtins
 import linecache
-import math
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from orion.arrays.accumulator import Returned
 from orion.errors import of_user
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import Elements, Range, Stmt, names_in
-from orion.ir.printer import function_lines, print_expr, statement_lines
-from orion.ir.program import Branch, Program, Repeat, RunLoop, Scalars, Step
+from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, statements_between
+from orion.ir.python_names import PythonNames
 from orion.runtime.bars import Bars
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.rounds import Rounds
@@ -47,15 +43,15 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), ba
     The serial loops in `compiled` are calls of the worker too. `bars` are shown, if there are any.
     """
     function = prepared.program.function
-    lines = skeleton_lines(prepared, compiled, with_bars=bars is not None)
+    writer = _writer(prepared, compiled, with_bars=bars is not None)
+    lines = writer.lines()
     text = _joined(lines)
     file = f"<orion skeleton of {function.name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"np": np, "math": math, "__builtins__": builtins, **dict(function.constants)}
-    names[_free_name("bars", prepared.program)] = bars
+    names, space = writer.names, writer.names.space() | {writer.bars: bars}
     accumulated = function.accumulated
-    exec(compile(text, file, "exec"), names)
-    made = names[function.name]
+    exec(compile(text, file, "exec"), space)
+    made = space[names.entry]
 
     def skeleton(*arguments: Any) -> Any:
         try:
@@ -70,6 +66,8 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), ba
             place = _place(error, file, lines)
             if place is None:
                 raise
+            if isinstance(error, NameError):
+                error.args = tuple(map(names.in_users_words, error.args))
             raise of_user(error, *place) from error
 
     return skeleton
@@ -83,58 +81,75 @@ def _place(error: Exception, file: str, lines: Sequence[Line]) -> tuple[Span, So
 
 def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> str:
     """The skeleton as Python text, helper functions first."""
-    return _joined(skeleton_lines(prepared, compiled))
+    return _joined(_writer(prepared, compiled).lines())
 
 
 def _joined(lines: Sequence[Line]) -> str:
     return "\n".join(text for text, _ in lines) + "\n"
 
 
-def skeleton_lines(
-    prepared: PreparedProgram, compiled: Sequence[Rounds] = (), *, with_bars: bool = False
-) -> list[Line]:
-    """The lines of the skeleton, those of the user's with their places."""
+def _writer(prepared: PreparedProgram, compiled: Sequence[Rounds], *, with_bars: bool = False) -> _Writer:
     function = prepared.program.function
-    found = {bar.line: number for number, bar in reversed([*enumerate(function.bars)])} if with_bars else {}
-    names = _free_name("worker", prepared.program), _free_name("bars", prepared.program)
-    writer = _Writer(prepared, compiled, *names, found)
-    lines: list[Line] = []
-    for helper in function.helpers:
-        lines += [(text, (span, helper.source)) for text, span in function_lines(helper)]
-        lines += [("", None), ("", None)]
-    kept = [_free_name("kept", prepared.program)] if function.accumulated else []
-    lines.append((f"def {function.name}({', '.join((writer.worker, *function.params, *kept))}):", None))
-    lines += [(text, None) for text in _first_values(prepared, "    ")]
-    if not kept:
-        return lines + writer.block(prepared.program.steps, "    ")
-    numbers = (f"({', '.join(one.names)},)" for one in function.accumulated)
-    lines.append(("    try:", None))
-    lines += writer.block(prepared.program.steps, "        ")
-    return [*lines, ("    finally:", None), (f"        {kept[0]}[:] = [{', '.join(numbers)}]", None)]
+    shown = {bar.line: number for number, bar in reversed([*enumerate(function.bars)])} if with_bars else {}
+    return _Writer(prepared, compiled, PythonNames.of(function, _variables(prepared), "worker", "bars", "kept"), shown)
 
 
-def _first_values(prepared: PreparedProgram, indent: str) -> list[str]:
-    """Values for the locals that a loop hands out, or may need, but need not have one before it (`last` of `last =
-    a[i]`)."""
-    function = prepared.program.function
-    names = {name for loop in prepared.loops for name in loop.outputs}
-    names |= exposed_reads(function.body, function.params).keys() & {n for loop in prepared.loops for n in loop.inputs}
-    names -= {*function.params, *dict(function.constants)}
-    return [f"{indent}{name} = 0" for name in sorted(names)]
+def _variables(prepared: PreparedProgram) -> set[str]:
+    """The variables that the skeleton, or a loop that it runs, has."""
+    program = prepared.program
+    passed = {name for loop in prepared.loops for name in (*loop.inputs, *loop.outputs)}
+    own = names_in(*program.function.body, *statements_between(program.steps))
+    return {*program.variables, *program.tests}.union(passed, own)
 
 
 @dataclass(frozen=True)
 class _Writer:
+    """The writer of a skeleton. `shown` has the numbers of bars by the lines of their loops."""
+
     prepared: PreparedProgram
     compiled: Sequence[Rounds]
-    worker: str
-    bars: str
+    names: PythonNames
     shown: Mapping[int, int]
-    """Line of a loop → the number of its bar."""
+
+    @property
+    def worker(self) -> str:
+        return self.names.own["worker"]
+
+    @property
+    def bars(self) -> str:
+        return self.names.own["bars"]
 
     @property
     def source(self) -> SourceText:
         return self.prepared.program.function.source
+
+    def lines(self) -> list[Line]:
+        """The lines of the skeleton, those of the user's with their places."""
+        function, steps = self.prepared.program.function, self.prepared.program.steps
+        lines: list[Line] = []
+        for helper in function.helpers:
+            lines += [(text, (span, helper.source)) for text, span in self.names.helper(helper)]
+            lines += [("", None), ("", None)]
+        kept = [self.names.own["kept"]] if function.accumulated else []
+        params = (self.worker, *map(self.names.variable, function.params), *kept)
+        lines.append((f"def {self.names.entry}({', '.join(params)}):", None))
+        lines += [(text, None) for text in self.first_values("    ")]
+        if not kept:
+            return lines + self.block(steps, "    ")
+        numbers = (f"({', '.join(map(self.names.variable, one.names))},)" for one in function.accumulated)
+        lines.append(("    try:", None))
+        lines += self.block(steps, "        ")
+        return [*lines, ("    finally:", None), (f"        {kept[0]}[:] = [{', '.join(numbers)}]", None)]
+
+    def first_values(self, indent: str) -> list[str]:
+        """Values for the locals that a loop hands out, or may need, but need not have one before it (`last` of `last =
+        a[i]`)."""
+        function, loops = self.prepared.program.function, self.prepared.loops
+        names = {name for loop in loops for name in loop.outputs}
+        exposed = exposed_reads(function.body, function.params)
+        names |= exposed.keys() & {name for loop in loops for name in loop.inputs}
+        names -= {*function.params, *dict(function.constants)}
+        return [f"{indent}{self.names.variable(name)} = 0" for name in sorted(names)]
 
     def block(self, steps: tuple[Step, ...], indent: str) -> list[Line]:
         """The lines of some steps."""
@@ -152,7 +167,7 @@ class _Writer:
         return lines or [(f"{indent}pass", None)]
 
     def statement(self, statement: Stmt, indent: str) -> list[Line]:
-        return [(text, (span, self.source)) for text, span in statement_lines(statement, indent)]
+        return [(text, (span, self.source)) for text, span in self.names.statement(statement, indent)]
 
     def repeat(self, step: Repeat, indent: str) -> list[Line]:
         """A serial loop: as it is, or as one call where it is compiled."""
@@ -162,17 +177,16 @@ class _Writer:
             header = self.statement(replace(step.loop, body=()), indent)[0]
             bar = self.shown.get(step.loop.span.line)
             if bar is not None and space is not None:
-                through = f"{self.bars}.around({self.worker}, {bar}, {_trips(space)}, {self.total(bar)})"
-                header = (f"{indent}for {space.var} in {through}:", header[1])
+                through = f"{self.bars}.around({self.worker}, {bar}, {self.trips(space)}, {self.total(bar)})"
+                header = (f"{indent}for {self.names.variable(space.var)} in {through}:", header[1])
             return [header, *self.block(step.steps, indent + "    ")]
-        trips = _trips(space)
-        values = [text for text, _ in self.compiled[number].values]
-        return [(f"{indent}{self.worker}.rounds({', '.join((str(number), trips, *values))})", None)]
+        values = (self.names.expr(expr) for expr, _ in self.compiled[number].values)
+        return [(f"{indent}{self.worker}.rounds({', '.join((str(number), self.trips(space), *values))})", None)]
 
     def branch(self, step: Branch, indent: str) -> list[Line]:
         first, second = step.sides
         test = step.statement.test
-        head: Line = (f"{indent}if {print_expr(test)}:", (test.span, self.source))
+        head: Line = (f"{indent}if {self.names.expr(test)}:", (test.span, self.source))
         lines = [head, *self.block(first, indent + "    ")]
         return [*lines, (f"{indent}else:", None), *self.block(second, indent + "    ")] if second else lines
 
@@ -190,23 +204,13 @@ class _Writer:
         space = self.prepared.program.function.bars[number].trips
         if space is None:
             return "None"
-        return f"len({space.array})" if isinstance(space, Elements) else f"len({_trips(space)})"
+        return f"len({self.names.variable(space.array) if isinstance(space, Elements) else self.trips(space)})"
+
+    def trips(self, space: Range) -> str:
+        return f"range({', '.join(map(self.names.expr, (space.start, space.stop, space.step)))})"
 
     def call(self, number: int) -> str:
         loop = self.prepared.loops[number]
-        call = f"{self.worker}.loop({', '.join((str(number), *loop.inputs))})"
-        return f"({', '.join(loop.outputs)},) = {call}" if loop.outputs else call
-
-
-def _trips(space: Range) -> str:
-    return f"range({', '.join(map(print_expr, (space.start, space.stop, space.step)))})"
-
-
-def _free_name(wanted: str, program: Program) -> str:
-    """`wanted`, with underscores added until no name of the function is the same."""
-    function = program.function
-    taken = {*function.params, *dict(function.constants), *(helper.name for helper in function.helpers)}
-    taken |= names_in(*function.body)
-    while wanted in taken:
-        wanted += "_"
-    return wanted
+        inputs, outputs = (map(self.names.variable, names) for names in (loop.inputs, loop.outputs))
+        call = f"{self.worker}.loop({', '.join((str(number), *inputs))})"
+        return f"({', '.join(outputs)},) = {call}" if loop.outputs else call

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import prod
-from typing import Any
 
 from orion.dependence.bounds import Place
 from orion.ir.function import Function
-from orion.ir.nodes import NODE_CLASSES, Const, Expr, Subscript, Update, every
+from orion.ir.nodes import Const, Expr, Subscript, Update, every
 from orion.ir.printer import print_function
 from orion.ir.program import LoopNest
+from orion.ir.python_names import unhiding
+from orion.ir.renaming import with_functions
 from orion.ir.rewriting import rewrite
 from orion.ir.types import Shapes, Types
 from orion.kernel.calling import KernelSource
@@ -20,7 +21,7 @@ from orion.kernel.emit.arguments import kernel_arguments
 from orion.kernel.emit.draws import with_draws
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.helpers import with_assigned_parts
-from orion.kernel.emit.names import MODULES, Names
+from orion.kernel.emit.names import IMPORTED, MODULES, Names
 from orion.kernel.emit.private import RowsSpilledError, private_rows
 from orion.kernel.emit.stop_bounds import Bracket
 from orion.kernel.emit.tile import LoopText, emit_functions
@@ -121,13 +122,13 @@ def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Na
     for helper in helpers:
         body.span = helper.span
         body.add("@helper_function")
-        plain = _renamed(with_assigned_parts(with_draws(helper)), renamed)
+        plain = with_functions(with_assigned_parts(with_draws(unhiding(helper, IMPORTED))), renamed)
         for line in print_function(replace(plain, name=names.user(helper.name))).splitlines():
             body.add(line)
         body.add("")
         body.add("")
     body.extend(loop.writer)
-    text = body.text()
+    text = re.sub(r"(?m)^ *#.*$", "", body.text())  # comments have the user's names
     writer = Writer()
     writer.add(f'"""{title}"""')
     writer.add("")
@@ -142,12 +143,3 @@ def _module(title: str, loop: LoopText, helpers: tuple[Function, ...], names: Na
     writer.add("")
     writer.extend(body)
     return writer
-
-
-def _renamed(node: Any, functions: dict[str, str]) -> Any:
-    """The node with the functions that it calls renamed."""
-    if isinstance(node, tuple):
-        return tuple(_renamed(item, functions) for item in node)
-    if not isinstance(node, (*NODE_CLASSES, Function)):
-        return functions.get(node, node) if isinstance(node, str) else node
-    return replace(node, **{field.name: _renamed(getattr(node, field.name), functions) for field in fields(node)})

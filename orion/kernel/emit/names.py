@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import re
 from collections.abc import Iterable
 
+from orion.ir.python_names import is_said
 from orion.typing.functions import FUNCTIONS, Own
 
 DTYPES = (
@@ -63,7 +63,8 @@ LOCALS = (
     "np", "math", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags",
     "done", "control", "first", "last", "own", "other", "patience", "receive",
 )  # fmt: skip
-RESERVED = frozenset(LOCALS).union(*(names for _, names in MODULES))
+IMPORTED = frozenset[str]().union(*(names for _, names in MODULES))
+RESERVED = IMPORTED.union(LOCALS)
 
 
 class Names:
@@ -104,8 +105,7 @@ class Names:
         if base[0].isdigit():
             base = "x" + base
         name, count = base, 1
-        # `_` is among the builtins once an interactive prompt has shown a value
-        while name in self._taken or keyword.iskeyword(name) or (name != "_" and hasattr(builtins, name)):
+        while name in self._taken or keyword.iskeyword(name) or is_said(name):
             count += 1
             name = f"{base}_{count}"
         self._taken.add(name)
