@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import orion
-from orion.runtime.backend import cores
+from orion.cores import cores
 from orion.simulate import Network
 
 SHAPES = ((64, 100), (64, 64), (64,), (10, 64))

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -35,6 +34,7 @@ from rich.table import Table
 
 import orion
 from benchmarks.measure import interleaved, machine, seconds
+from orion.cores import cores
 
 RANKS = (2, 4, 8, 16, 32, 64)
 PARTS = (0, 0.01, 0.03, 0.1, 0.3, 1)
@@ -252,7 +252,7 @@ def ray_data(rows: Floats, blocks: int) -> tuple[Callable[[], Any] | str, Callab
     except ImportError as error:
         return f"Ray Data is left out: {error}", lambda: None
     ray.init(
-        address="local", num_cpus=os.cpu_count(), object_store_memory=max(256 << 20, 6 * rows.nbytes),
+        address="local", num_cpus=cores(), object_store_memory=max(256 << 20, 6 * rows.nbytes),
         include_dashboard=False, log_to_driver=False, logging_level="ERROR", _node_ip_address="127.0.0.1",
     )  # fmt: skip
     logging.getLogger("ray.data").setLevel(logging.ERROR)

@@ -12,6 +12,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any, Protocol
 
+from orion.cores import cores
+
 
 class Trainer(Protocol):
     """Something that runs epochs of SGD on ratings that it holds."""
@@ -112,7 +114,7 @@ def machine() -> dict[str, Any]:
     packages = ("numpy", "numba", "llvmlite", "ray")
     return {
         "processor": _processor(),
-        "cores": os.cpu_count(),
+        "cores": cores(),
         "load": os.getloadavg(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),

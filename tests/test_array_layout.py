@@ -1,13 +1,13 @@
 """Tile order of sparse arrays: a pure function of elements, bounds and order, with the elements held once."""
 
 import gc
-import os
 import weakref
 
 import numpy as np
 import pytest
 
 import orion.arrays as oa
+from orion.arrays import at_once
 from orion.arrays import layout as layout_module
 from orion.errors import ArgumentError
 
@@ -112,7 +112,7 @@ def test_the_order_does_not_depend_on_the_number_of_threads(monkeypatch):
     n, shape = 4 * layout_module.CHUNK, (400, 300)
     results = []
     for threads in (1, 4):
-        monkeypatch.setattr(os, "cpu_count", lambda threads=threads: threads)
+        monkeypatch.setattr(at_once, "cores", lambda threads=threads: threads)
         results.append(random_sparse(n, shape).layout(even(shape, (4, 4)), "shuffled").positions)
     np.testing.assert_array_equal(*results)
 

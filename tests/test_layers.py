@@ -11,7 +11,8 @@ PACKAGE = ROOT / "orion"
 # From first to last. A file may import from its own line and from those above it.
 LAYERS = (
     ("orion.source",),
-    ("orion.errors", "orion.reasons", "orion.tracebacks", "orion.aside", "orion.arrays", "orion.keyed_random"),
+    ("orion.cores", "orion.errors", "orion.reasons", "orion.tracebacks"),
+    ("orion.aside", "orion.arrays", "orion.keyed_random"),
     ("orion.ir",),
     ("orion.typing",),
     ("orion.frontend",),

@@ -437,7 +437,7 @@ def test_too_many_workers_for_this_machine_are_refused_before_ray_is_started(act
     import ray
 
     actors.close()
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("orion.runtime.ray.membership.cores", lambda: 2)
     with (
         orion.session("ray", 300, force_parallel=True),
         pytest.raises(orion.ArgumentError, match=r"(?s)workers=300 is too many.*\d+ are the limit"),

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import orion
+from orion.cores import cores
 from orion.errors import ArgumentError, PlanError
-from orion.runtime.backend import cores
 from orion.runtime.session import Session, Settings, current_session, planned_workers, settings_from
 from tests.runtime_programs import assert_same, cases, mix, outcome
 

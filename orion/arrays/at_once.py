@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self, TypeVar
 
+from orion.cores import cores
+
 T = TypeVar("T")
+
+
+def threads_for(things: int) -> int:
+    """Return how many threads to start for so many things: at most one per core, and at least one."""
+    return min(things, cores()) if things > 1 else 1
 
 
 class AtOnce:

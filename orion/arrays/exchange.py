@@ -14,7 +14,6 @@ Philox's, as in `orion.arrays.permuted`: the third word of its counter is the ep
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,7 +23,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.at_once import AtOnce
+from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.permuted import ascending, random_bits
 
 Ints = NDArray[np.int64]
@@ -127,7 +126,7 @@ class Exchange:
         def put(rank: int) -> None:
             np.add(self.own_order(rank), bounds[rank], out=found[bounds[rank] : bounds[rank + 1]])
 
-        with AtOnce(max(1, min(self.ranks, os.cpu_count() or 1))) as threads:
+        with AtOnce(threads_for(self.ranks)) as threads:
             threads.map(put, range(self.ranks))
         places = np.array([bounds[rank] + self.own_places(rank) for rank in range(self.ranks)])
         for first, drawn in self.drawn():

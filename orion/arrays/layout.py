@@ -16,7 +16,6 @@ nothing else:
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -25,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.at_once import AtOnce
+from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.sorting import CHUNK, Places, distributed, position_dtype, sort_into, sorted_columns
 from orion.arrays.storage import Storage, current_storage
 from orion.errors import ArgumentError, describe
@@ -115,7 +114,7 @@ def tile_layout(elements: Elements, bounds: Bounds, order: Order) -> TileLayout:
     result = TileLayout(tuple(keys), tuple(values), positions, grid, order, offsets)
     if order == "ascending":
         unsorted = np.flatnonzero(np.diff(offsets) > 1)
-        with AtOnce(max(1, min(len(unsorted), os.cpu_count() or 1))) as threads:
+        with AtOnce(threads_for(len(unsorted))) as threads:
             threads.map(lambda tile: _sort_tile(result, tile, storage), unsorted)
     return result
 

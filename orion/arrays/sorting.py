@@ -7,7 +7,6 @@ in memory, another one in the same way. All is stable, so that the result is tha
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.at_once import AtOnce
+from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.storage import BLOCK, Array, Storage, written_anywhere
 
 Columns = tuple[Array, ...]
@@ -102,7 +101,7 @@ def distributed(
             for taken, put in pieces:
                 target[put] = moved[taken]
 
-    with AtOnce(max(1, min(len(chunks), os.cpu_count() or 1))) as threads, written_anywhere(targets):
+    with AtOnce(threads_for(len(chunks))) as threads, written_anywhere(targets):
         counts = np.array([np.zeros(buckets, dtype=np.int64), *threads.map(tally, chunks)])
         offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
         starts = offsets[:-1] + np.cumsum(counts, axis=0)[:-1]

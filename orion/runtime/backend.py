@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -139,10 +138,3 @@ class LocalBackend:
         self._pool = None
         self._watch = Watch()
         self._loaded = WeakKeyDictionary()
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 
 from orion.arrays.storage import IN_MEMORY, Storage, storage_from
 from orion.aside import aside
+from orion.cores import cores
 from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
-from orion.runtime.backend import Backend, LocalBackend, cores
+from orion.runtime.backend import Backend, LocalBackend
 from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.collector import Collector

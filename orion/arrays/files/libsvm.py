@@ -24,6 +24,7 @@ from orion.arrays.files.lines import BLOCK, opened, refuse_foreign
 from orion.arrays.sparse import SparseArray, adopt
 from orion.arrays.storage import KeyPieces, Pieces, Storage, current_storage
 from orion.aside import aside
+from orion.cores import cores
 from orion.errors import ArgumentError, DataFormatError
 from orion.tracebacks import ends_in_users_line
 
@@ -148,7 +149,7 @@ class _RefusedError(Exception):
 
 def _read_rows(path: str, rules: Rules, rows: _Rows) -> None:
     """Add all rows of a file. `DataFormatError` where a line is not of the format."""
-    threads = os.cpu_count() or 1
+    threads = cores()
     try:
         with opened(path) as stream, AtOnce(threads) as pool:
             pieces = _pieces(path, stream)

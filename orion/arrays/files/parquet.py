@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from orion.arrays.at_once import AtOnce
+from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.check import INT64, Arrays, extents_of, far_dimension, key_dtype, largest_extent
 from orion.arrays.dtypes import SUPPORTED, checked_shape, supported_dtype
 from orion.arrays.files.columns import Column
@@ -290,7 +290,7 @@ def _columns(groups: list[_Group], wanted: _Wanted) -> tuple[Arrays, Arrays]:
     """The keys and the values of all row groups, of which as many are in memory at a time as there are cores."""
     storage, dims = current_storage(), len(wanted.keys)
     keys, values = KeyPieces(storage, dims), [Pieces(storage) for _ in wanted.values]
-    several = max(1, min(len(groups), os.cpu_count() or 1))
+    several = threads_for(len(groups))
     with AtOnce(several) as threads:
         for start in range(0, len(groups), several):
             for part in threads.map(lambda group: group.read(wanted), groups[start : start + several]):

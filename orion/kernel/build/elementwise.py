@@ -8,7 +8,6 @@ NotCompiledError; where a function raises an error, or a number leaves 64 bits, 
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
@@ -36,7 +35,7 @@ from numba.core.types import (  # type: ignore[attr-defined]
 )  # fmt: skip
 from numba.np.numpy_support import as_dtype
 
-from orion.arrays.at_once import AtOnce
+from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.check import Arrays
 from orion.arrays.dtypes import SUPPORTED
 from orion.arrays.steps import Calling, Filter, MapKeys, MapValues, Part, Shuffle, Step
@@ -93,7 +92,7 @@ def run_compiled(
 
     found = [run(chunks[0])]  # it is compiled by this
     seen: list[tuple[list[int], int]] = []
-    several = max(1, min(len(chunks), os.cpu_count() or 1))
+    several = threads_for(len(chunks))
     with AtOnce(several) as threads:
         for start in range(1, len(chunks) + 1, AHEAD * several):
             found += threads.map(run, chunks[start : start + AHEAD * several])

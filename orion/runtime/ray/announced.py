@@ -24,10 +24,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.cores import cores
 from orion.dependence.inspection import OUTSIDE
 from orion.errors import OrionError
 from orion.plan.plan import FunctionPlan, Served
-from orion.runtime.backend import cores
 from orion.runtime.listing import TooManyError, listed
 from orion.runtime.prepared import Announcing, PreparedProgram
 from orion.runtime.ray.cells import SMALL

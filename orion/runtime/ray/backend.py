@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from orion.arrays.base import DistArray
 from orion.arrays.storage import Storage
+from orion.cores import cores
 from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
-from orion.runtime.backend import LocalBackend, cores
+from orion.runtime.backend import LocalBackend
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted

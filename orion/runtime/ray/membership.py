@@ -19,6 +19,7 @@ from weakref import WeakSet
 import ray
 from ray._private import ray_constants
 
+from orion.cores import cores
 from orion.errors import ArgumentError, describe
 from orion.runtime.ray.cluster import connection, is_running, raylet_started_here, what_is_lost
 from orion.runtime.ray.guard import Guard
@@ -195,7 +196,7 @@ def _elsewhere(address: str) -> ArgumentError:
 
 def _start(workers: int, over: Event) -> None:
     """Start Ray on this machine, to be used until `over`."""
-    most = max(MOST_PROCESSES, os.cpu_count() or 1)
+    most = max(MOST_PROCESSES, cores())
     if workers > most:
         what = f"workers={workers} is too many for a Ray that is started on this machine"
         why = f"each worker is a process, and {most:,} are the limit; more workers than cores only wait for each other"
