@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from orion.arrays.replica import replicate as replicate
     from orion.checkpointing import checkpoint as checkpoint
     from orion.checkpointing import restore as restore
+    from orion.compared import Verification as Verification
     from orion.errors import AliasError as AliasError
     from orion.errors import ArgumentError as ArgumentError
     from orion.errors import CheckpointWarning as CheckpointWarning
@@ -88,6 +89,7 @@ HOMES = {
     "orion.arrays.policies": ("elastic", "local_sgd"),
     "orion.arrays.replica": ("replicate",),
     "orion.checkpointing": ("checkpoint", "restore"),
+    "orion.compared": ("Verification",),
     "orion.errors": (
         "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingKeyError", "NotParallelError",
         "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StandstillWarning", "StorageError",

@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FunctionType, MethodType
@@ -31,16 +30,17 @@ from orion.last_run import LastRun, Ran
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
-from orion.preparations import Preparations
+from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
 from orion.prepared_call import Options, Prepared
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
 from orion.source import Span
-from orion.tracebacks import ends_in_users_line, shorten
+from orion.tracebacks import ends_in_users_line, shorten, warn_in_users_line
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
 
 if TYPE_CHECKING:
+    from orion.compared import Verification
     from orion.kinds.measured import MeasuredKinds
 
 P = ParamSpec("P")
@@ -203,6 +203,36 @@ class ParallelFunction(Generic[P, R]):
         call = preparation, given, session.workers, session.force_parallel, limit
         return measure(*call) if kinds is None and every is None else measure_kinds(*call, kinds, every)
 
+    @ends_in_users_line
+    def verify(self, *args: P.args, **kwargs: P.kwargs) -> Verification:
+        """Run a call with these arguments on copies, in parallel, on one worker and by the Python interpreter, compare
+        what comes out, and say what differs: the arrays that it writes and what it returns, or the errors that it
+        raises. All workers of the session are used, also where fewer would be faster. Arguments stay as they are: dense
+        arrays that are written are copied, and sparse ones get their values back. It takes as long as Python does.
+
+        The run on one worker, by the same plan, has to give the same bits. Python's results may be rounded otherwise.
+        Where iterations may run in any order, Python goes through sparse arrays in that of `plan.serial_order()`; over
+        ranges, and where updates may be late, differences from Python are told and do not count.
+
+        Errors: those by which a call refuses its arguments or its loop.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def smooth(a, b):
+        ...     for i in range(1, a.shape[0] - 1):
+        ...         b[i] = 0.25 * a[i - 1] + 0.5 * a[i] + 0.25 * a[i + 1]
+        >>> with orion.session("threads", 2):
+        ...     print(smooth.verify(np.linspace(0.0, 1.0, 50), np.zeros(50)))
+        smooth: the results are the same.
+        2 workers against one worker, bit for bit the same by Orion's promise: no difference in `b`.
+        2 workers against Python, the same but for rounding: no difference in `b`.
+        """
+        from orion.comparing import Call, verify
+        from orion.runtime.session import current_session
+
+        given, checks = self._named(args, kwargs), (self._compiled_as_it_is, self._warn_if_serial)
+        return verify(Call(self.__wrapped__, self._signature, *given, self._preparations, *checks), current_session())
+
     @property
     def last_run(self) -> LastRun | None:
         """What the last call in this process that came to its end has run: its plan, the serial order that it equals,
@@ -307,12 +337,16 @@ class ParallelFunction(Generic[P, R]):
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Preparation, dict[str, Any]]:
         """The arguments by name, and the stages for calls that leave the same numbers to their defaults."""
+        return self._preparations.of(*self._named(args, kwargs))
+
+    def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Numbers, dict[str, Any]]:
+        """The numbers that a call leaves to their defaults, and its arguments by name, with these."""
         if not self._version.is_current():
             self._look()
         if self._is_method:
             raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
-            return self._preparations.of((), dict(zip(self._names, args, strict=True)))
+            return (), dict(zip(self._names, args, strict=True))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -322,7 +356,7 @@ class ParallelFunction(Generic[P, R]):
         left = [(name, one.default) for name, one in self._signature.parameters.items() if name not in bound.arguments]
         bound.apply_defaults()
         numbers = tuple((name, value) for name, value in left if type(value) in (int, float, bool))
-        return self._preparations.of(numbers, dict(bound.arguments))
+        return numbers, dict(bound.arguments)
 
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""
@@ -330,7 +364,7 @@ class ParallelFunction(Generic[P, R]):
         found = self._unanalysed.get(kinds) if kinds in self._by_types and kinds is not None else None
         return found if found is not None and found.outside.is_current() else None
 
-    def _compiled_as_it_is(self, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
+    def _compiled_as_it_is(self, arguments: Mapping[str, Any], why: OrionError) -> Unanalysed:
         """The function compiled by Numba, as it cannot be analysed; raises `why` where that is not to be, or cannot."""
         kinds = kinds_of(arguments)
         if not why.is_for_numba or self.options.require_parallel or kinds is None:
@@ -340,7 +374,7 @@ class ParallelFunction(Generic[P, R]):
         if known is None:
             first = str(why).splitlines()[0]
             text = f"`{self.__wrapped__.__name__}` runs on one worker, compiled by Numba as it is: {first}"
-            warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
+            warn_in_users_line(SerialLoopWarning(f"{text} (see .explain())"))
         self._unanalysed[kinds] = found
         if not why.is_of_sizes:
             self._by_types.add(kinds)
@@ -354,7 +388,7 @@ class ParallelFunction(Generic[P, R]):
             if self.options.require_parallel:
                 raise NotParallelError(f"{text}\n\n{prepared.plan}")
             self._warned.add(span)
-            warnings.warn(f"{text} (see .explain())", SerialLoopWarning, stacklevel=3)
+            warn_in_users_line(SerialLoopWarning(f"{text} (see .explain())"))
 
 
 def _named(module: str, name: str) -> object:

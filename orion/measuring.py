@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import LINE
+from orion.arrays.copied import copies_of
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
@@ -88,7 +89,7 @@ def on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict
             copies[name] = array(value.to_numpy())
             _look_at(copies[name].storage)
         elif isinstance(value, np.ndarray):
-            copies[name] = _like(value)
+            (copies[name],) = copies_of([value])
             _look_at(copies[name])
     own = prepared.local.take() if prepared.local.specs else {}
     try:
@@ -103,18 +104,6 @@ def _look_at(value: NDArray[Any]) -> None:
     """Bring an array into the caches as far as it fits, where a call finds what the one before has left there: a large
     copy is written past them."""
     value.ravel(order="K").view(np.uint8)[::LINE].max(initial=0)
-
-
-def _like(value: NDArray[Any]) -> NDArray[Any]:
-    """A copy of an array with the same strides, which kernels are compiled for."""
-    if value.flags.forc:
-        return value.copy(order="K")
-    low, high = np.lib.array_utils.byte_bounds(value)
-    room = np.empty(high - low, np.uint8)
-    start = value.__array_interface__["data"][0] - low
-    found: NDArray[Any] = np.ndarray(value.shape, value.dtype, room, start, value.strides)
-    found[...] = value
-    return found
 
 
 @dataclass(eq=False)

@@ -28,6 +28,9 @@ from orion.prepare import Preparation, is_late
 from orion.prepared_call import Options
 from orion.runtime.rekeyings import Rekeyings
 
+Numbers = tuple[tuple[str, Any], ...]
+"""Names and values of parameters that a call leaves to their defaults."""
+
 MOST = 64
 """How many kinds of calls are kept."""
 
@@ -45,7 +48,7 @@ class Preparations:
     def __iter__(self) -> Iterator[Preparation]:
         return iter((self.plain, *self._others.values()))
 
-    def of(self, numbers: tuple[tuple[str, Any], ...], arguments: dict[str, Any]) -> tuple[Preparation, dict[str, Any]]:
+    def of(self, numbers: Numbers, arguments: dict[str, Any]) -> tuple[Preparation, dict[str, Any]]:
         """The stages for calls that leave these numbers to their defaults, and have such arguments; the arguments with
         the sparse arrays that have maps of keys as keys."""
         matrices: tuple[tuple[str, Matrix], ...] = ()

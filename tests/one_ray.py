@@ -29,7 +29,7 @@ FILES = {
     "test_mapped_keys", "test_matrices", "test_outside_arrays", "test_passes_array_names", "test_passes_options",
     "test_passes_picking", "test_passes_unpacking", "test_plan_together", "test_renaming", "test_returned_arrays",
     "test_runtime_ray_versions", "test_runtime_rounds", "test_scans", "test_shuffle", "test_tsvc",
-    "test_whole_functions",
+    "test_verify_call", "test_whole_functions",
 }  # fmt: skip
 """Files whose tests on Ray begin sessions of at most so many workers, and look at nothing else of Ray."""
 

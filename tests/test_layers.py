@@ -30,6 +30,8 @@ LAYERS = (
     ("orion.inspect",),
     (
         "orion.checkpointing",
+        "orion.compared",
+        "orion.comparing",
         "orion.last_run",
         "orion.profiling",
         "orion.planned",

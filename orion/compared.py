@@ -1,0 +1,329 @@
+"""What `f.verify(...)` has found: runs of one call compared, array by array. Frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orion.arrays.accumulator import NEAR
+from orion.inspect.text.words import counted, listed
+
+if TYPE_CHECKING:
+    from orion.planned import Plan
+
+PYTHON, ONE = "Python", "one worker"
+"""What runs are called."""
+
+Runs = tuple[str, str]
+"""What two runs are called: the one with the expected values first."""
+
+Expected = Literal["bits", "rounding", "nothing"]
+WORDS = {
+    "bits": "bit for bit the same by Orion's promise",
+    "rounding": "the same but for rounding",
+    "nothing": "not comparable exactly",
+}
+EACH = "[…]"
+"""Stands in a name for the subscript of an element, where the name is one of parts of elements."""
+
+RETURNED = "return value"
+"""The name of what a call returns; parts of tuples have a subscript after it."""
+
+ERROR = "error"
+"""The name of what differs where one run raises an error, and the other does not, or another one."""
+
+TINY = {"float32": 1e-6, "float64": 1e-12}
+"""Differences that are this part of the largest element of an array count as rounding: of what cancels out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """An array or a number that a run has left; `keys` are those of the elements of a sparse array."""
+
+    array: NDArray[Any]
+    keys: tuple[NDArray[Any], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What a run has left: arrays and returned values by name, or the error that it raised."""
+
+    contents: Mapping[str, Content]
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """What differs in one array, by its name in the call, or in a part of the returned value.
+
+    `count` of its `size` elements differ: by `absolute` at most, by `relative` of the expected value, and by `ulps`
+    floats that lie between the two; None for what has no such number. `place` is the subscript of the first of them,
+    the key in a sparse array, and `values` are those of the two `runs` there. Where types, shapes or errors differ,
+    `values` are these. `is_rounding`: as floats differ that are rounded otherwise.
+    """
+
+    name: str
+    runs: Runs
+    count: int
+    size: int
+    absolute: float | None
+    relative: float | None
+    ulps: int | None
+    place: tuple[int, ...]
+    values: tuple[Any, Any]
+    is_rounding: bool
+
+    def __str__(self) -> str:
+        pairs = zip(self.runs, self.values, strict=True)
+        if self.absolute is None:
+            return f"{_quoted(self.name)}: {', '.join(f'{_told(value)} {_where(run)}' for run, value in pairs)}"
+        by = [counted(self.ulps, "ulp")] if self.ulps is not None and self.is_rounding else []
+        by += [f"{self.absolute:.2g} absolute", f"{self.relative:.2g} relative"]
+        values = ", ".join(f"{value!s} {_where(run)}" for run, value in pairs)
+        if not self.place:
+            return f"{_quoted(self.name)}: {values}; the difference is {', '.join(by)}"
+        how_many = f"{self.count:,} of {counted(self.size, 'element')} {'differs' if self.count == 1 else 'differ'}"
+        return f"{_quoted(self.name)}: {how_many}, by at most {', '.join(by)}; first {self._first}: {values}"
+
+    @property
+    def _first(self) -> str:
+        """The first element that differs, as it is written in Python."""
+        subscript = f"[{', '.join(map(str, self.place))}]"
+        return self.name.replace(EACH, subscript) if EACH in self.name else f"{self.name}{subscript}"
+
+
+def _quoted(name: str) -> str:
+    return name if name == ERROR else f"the {name}" if name.startswith(RETURNED) else f"`{name}`"
+
+
+def _where(run: str) -> str:
+    return f"in {run}" if run == PYTHON else f"on {run}"
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, BaseException):
+        return f"{type(value).__name__}: {str(value).splitlines()[0] if str(value) else ''}"
+    return "none" if value is None else str(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Two runs of a call compared. `compared` are the names of what was, without the parts of tuples.
+
+    `expected` says what has to be the same: all bits ("bits"), all but how floats are rounded ("rounding"), or nothing
+    ("nothing"); `note` why that is so, or how the runs were made alike. `error` is the name of the error that both
+    raise."""
+
+    runs: Runs
+    compared: tuple[str, ...]
+    expected: Expected
+    note: str
+    differences: tuple[Difference, ...]
+    error: str = ""
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all is the same that has to be."""
+        return self.expected == "nothing" or all(
+            one.is_rounding and self.expected == "rounding" for one in self.differences
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yield what is printed."""
+        expected, other = self.runs
+        yield f"{other[0].upper()}{other[1:]} against {expected}, {WORDS[self.expected]}: {self._found()}"
+        if self.note:
+            yield f"  {self.note}."
+        yield from (f"  {one}." for one in self.differences)
+
+    def _found(self) -> str:
+        if self.error:
+            return f"both raise {self.error}."
+        if not self.compared:
+            return "there is nothing to compare."
+        if not self.differences:
+            return f"no difference in {listed([*map(_quoted, self.compared)])}."
+        if self.expected == "nothing":
+            return "these differences do not count."
+        if self.expected == "bits":
+            return "they differ. This is a fault of Orion: please report it, with this text and the function."
+        return "they differ by rounding." if self.is_same else "they differ by more than rounding."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verification:
+    """What `f.verify(...)` has found of a call of `function`: true where nothing differs that has to be the same.
+
+    `parallel` compares the run on `workers` workers with one of the same plan and kernels on one worker, which has to
+    give the same bits; None where the plan has one worker, where no loop is planned (`plan` is then None), and where
+    updates may be late. `python` compares it with the undecorated function.
+    """
+
+    function: str
+    plan: Plan | None
+    workers: int
+    parallel: Comparison | None
+    python: Comparison
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs that has to be the same."""
+        return all(one.is_same for one in self._comparisons)
+
+    def __bool__(self) -> bool:
+        return self.is_same
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """All that differs, rounding too: between workers first, then against Python."""
+        return tuple(difference for one in self._comparisons for difference in one.differences)
+
+    @property
+    def _comparisons(self) -> tuple[Comparison, ...]:
+        return (self.python,) if self.parallel is None else (self.parallel, self.python)
+
+    def __repr__(self) -> str:
+        return f"<orion.Verification of {self.function}: {'same' if self.is_same else 'different'}>"
+
+    def __str__(self) -> str:
+        lines = [f"{self.function}: the results {'are the same' if self.is_same else 'differ'}."]
+        if self.plan is not None and self.workers == 1:
+            lines.append("The plan has one worker: nothing runs in parallel.")
+        return "\n".join([*lines, *(line for one in self._comparisons for line in one.lines())])
+
+
+# ------------------------------------------------------------ comparing
+
+
+def compare(runs: Runs, first: Outcome, second: Outcome, expected: Expected, note: str = "") -> Comparison:
+    """Compare two runs of a call."""
+    if first.error is not None or second.error is not None:
+        raised = first.error, second.error
+        if _are_alike(*raised):
+            return Comparison(runs, (), expected, note, (), type(first.error).__name__)
+        return Comparison(runs, (), expected, note, (_structural(ERROR, runs, raised),))
+    names = (*first.contents, *(name for name in second.contents if name not in first.contents))
+    compared = (_difference(name, runs, first.contents.get(name), second.contents.get(name)) for name in names)
+    return Comparison(runs, _shown(names), expected, note, tuple(one for one in compared if one is not None))
+
+
+def _shown(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of what was compared, the returned value as one."""
+    arrays = tuple(name for name in names if not name.startswith(RETURNED))
+    return (*arrays, RETURNED) if len(arrays) < len(names) else arrays
+
+
+def _are_alike(first: Exception | None, second: Exception | None) -> bool:
+    """Whether two errors are of the same kind, as an `OutOfBoundsError` is an `IndexError`."""
+    return isinstance(second, type(first)) or isinstance(first, type(second))
+
+
+def _structural(name: str, runs: Runs, values: tuple[Any, Any]) -> Difference:
+    return Difference(name, runs, 1, 1, None, None, None, (), values, is_rounding=False)
+
+
+def _difference(name: str, runs: Runs, expected: Content | None, found: Content | None) -> Difference | None:
+    """What differs in an array or a number of two runs, None where nothing does."""
+    if expected is None or found is None or _form(expected.array) != _form(found.array):
+        told = tuple(None if one is None else _in_words(one.array) for one in (expected, found))
+        return _structural(name, runs, (told[0], told[1]))
+    differing = _differing(expected.array, found.array)
+    if not differing.any():
+        return None
+    if expected.array.dtype.kind not in "biufc":
+        return _structural(name, runs, (expected.array[()], found.array[()]))
+    first, second = expected.array[differing], found.array[differing]
+    sizes = _absolute(first, second)
+    with np.errstate(all="ignore"):
+        relative = sizes / np.abs(first).astype(np.float64)
+    at = int(np.flatnonzero(differing)[0])
+    place = tuple(int(k) for k in np.unravel_index(at, differing.shape))
+    return Difference(
+        name,
+        runs,
+        count=len(first),
+        size=differing.size,
+        absolute=float(sizes.max()),
+        relative=float(np.where(sizes == 0, 0.0, relative).max()),
+        ulps=_ulps(first, second),
+        place=place if expected.keys is None else tuple(int(key[at]) for key in expected.keys),
+        values=(first[0], second[0]),
+        is_rounding=_are_near(first, second, sizes, expected.array, found.array),
+    )
+
+
+def _form(array: NDArray[Any]) -> tuple[tuple[int, ...], str]:
+    """What of an array has to be the same: sums of narrow integers, and Python's, have another width than NumPy's."""
+    return array.shape, {"i": "integer", "u": "integer", "f": "float", "c": "complex"}.get(array.dtype.kind, "other")
+
+
+def _in_words(array: NDArray[Any]) -> str:
+    return f"an array of {array.dtype} of shape {array.shape}" if array.shape else f"{array[()]} ({array.dtype})"
+
+
+def _differing(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which elements differ: floats by their bits, where they are numbers."""
+    if first.dtype.kind == "c":
+        return _differing(first.real, second.real) | _differing(first.imag, second.imag)
+    same = np.asarray(first == second)
+    if first.dtype.kind == "f":
+        same = (same & (np.signbit(first) == np.signbit(second))) | (np.isnan(first) & np.isnan(second))
+    return ~same.astype(bool)
+
+
+def _absolute(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """By how much elements that differ do; infinity where one of two is no number."""
+    if first.dtype.kind in "iu" and second.dtype.kind in "iu":
+        return _distance(first, second).astype(np.float64)
+    kind = np.complex128 if first.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        found = np.abs(first.astype(kind) - second.astype(kind))
+    return np.where(np.isnan(found), inf, found)
+
+
+def _distance(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint64]:
+    """The distances of integers of up to 64 bits."""
+    upper, lower = np.where(first > second, first, second), np.where(first > second, second, first)
+    with np.errstate(over="ignore"):
+        return np.asarray(upper.astype(np.uint64) - lower.astype(np.uint64))
+
+
+def _ulps(first: NDArray[Any], second: NDArray[Any]) -> int | None:
+    """How many floats lie between two that differ, at most, the larger one included; None where none are finite.
+
+    >>> _ulps(np.array([1.0]), np.array([np.nextafter(1.0, 2.0)])), _ulps(np.array([1]), np.array([2]))
+    (1, None)
+    """
+    if first.dtype.kind == "c":
+        parts = [_ulps(first.real, second.real), _ulps(first.imag, second.imag)]
+        return max((one for one in parts if one is not None), default=None)
+    if first.dtype.kind != "f" or first.dtype.itemsize > 8:
+        return None
+    kind = min(first.dtype, second.dtype, key=lambda one: one.itemsize)
+    are_finite = np.isfinite(first) & np.isfinite(second)
+    places = [_numbered(one[are_finite].astype(kind)) for one in (first, second)]
+    return int(_distance(*places).max()) if places[0].size else None
+
+
+def _numbered(floats: NDArray[Any]) -> NDArray[np.int64]:
+    """The numbers of floats in their order, 0 for both zeros."""
+    bits = floats.view(f"i{floats.dtype.itemsize}").astype(np.int64)
+    return np.where(bits < 0, np.iinfo(f"i{floats.dtype.itemsize}").min - bits, bits)
+
+
+def _are_near(first: NDArray[Any], second: NDArray[Any], sizes: NDArray[np.float64], *whole: NDArray[Any]) -> bool:
+    """Whether elements that differ by `sizes` do so by rounding: little of themselves, or very little of the largest
+    element of their arrays."""
+    if first.dtype.kind not in "fc":
+        return False
+    kind = min((one.real.dtype for one in (first, second)), key=lambda one: one.itemsize).name
+    each = np.maximum(np.abs(first), np.abs(second)).astype(np.float64)
+    largest = max(float(np.max(np.abs(one), where=np.isfinite(one), initial=0.0)) for one in whole)
+    near, tiny = NEAR.get(kind, NEAR["float64"]), TINY.get(kind, TINY["float64"])
+    with np.errstate(all="ignore"):
+        return bool(np.all(np.isfinite(sizes) & (sizes <= np.maximum(near * each, tiny * largest))))
