@@ -7,7 +7,9 @@ import textwrap
 import numpy as np
 import pytest
 
-from orion.errors import UnsupportedLoopError
+import orion
+from orion.dependence import references
+from orion.errors import PlanError, UnsupportedLoopError
 from orion.ir.nodes import Bind, walk
 from orion.ir.printer import print_expr, print_function
 from orion.ir.spans import NOWHERE
@@ -264,3 +266,34 @@ def outcome(function) -> dict[str, list] | str:
         return run(function)
     except (IndexError, ValueError) as error:
         return type(error).__name__
+
+
+# ---------------------------------------------------------------- parts of rows that stay names
+
+
+def parts_of_rows(A, out, n):
+    """`w` is a part of `v`, which is a row of `A`: one iteration writes what the next one reads."""
+    for i in range(n):
+        v = A[i]
+        if A[i, 0] > 0.2:
+            v = A[i + 1]
+        w = v[1:]
+        if A[i, 1] > 0.2:
+            w = v[2:]
+        w[0] = 1.0
+        out[i] = v[2]
+
+
+def test_a_part_of_a_part_is_a_part_of_the_array():
+    A, out = np.random.default_rng(0).random((9, 9)), np.zeros(8)
+    plan = orion.parallel_for(parts_of_rows).plan(A, out, 8)
+    assert not plan.loops[0].is_parallel
+    assert {one.array for one in plan.dependences} == {"A"}
+
+
+def test_the_checker_follows_parts_of_parts_by_itself(monkeypatch):
+    monkeypatch.setattr(references, "bound_rows", lambda _: {"v": {"A"}, "w": {"v"}})
+    plan = orion.parallel_for(parts_of_rows).plan(np.random.default_rng(0).random((9, 9)), np.zeros(8), 8)
+    assert plan.loops[0].is_parallel
+    with pytest.raises(PlanError, match="A is written, and the plan does not say so"):
+        plan.check()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.errors import UnprovedWarning
 
 
 def taken_apart(a, n):
@@ -76,6 +77,27 @@ def a_row_that_is_named_anew(W, X):
     return out.sum()
 
 
+def rows_by_numbers(X, w, out):
+    """The same with a number as the factor, in a place that is given a whole row, and with another name beside."""
+    for i in range(len(X)):
+        h, t = X[i], 0.0
+        for k in range(len(w)):
+            h, t = h * w[k], t + w[k]
+        out[i, :] = h + t
+
+
+def a_row_of_two_that_is_named_anew(X, w, out):
+    """The name is that of one row or of another before it is given a new one."""
+    for i in range(len(X) - 1):
+        h = X[i]
+        if w[0] > 0:
+            h = X[i + 1]
+        h = h * 2
+        for k in range(len(w)):
+            h = h + w[k]
+        out[i] = h
+
+
 def cube(*lengths):
     return np.random.default_rng(0).random(lengths) - 0.5
 
@@ -86,6 +108,8 @@ GIVEN = {
     inner_loops_of_no_trips: lambda: (cube(3, 2), cube(3, 2), cube(2), 2),
     an_end_that_is_not_affine: lambda: (cube(7, 6), cube(7, 6), cube(6), 1),
     a_row_that_is_named_anew: lambda: (np.ones((3, 6)), np.ones((10, 6))),
+    rows_by_numbers: lambda: (cube(8, 5), cube(3), np.zeros((8, 5))),
+    a_row_of_two_that_is_named_anew: lambda: (cube(8, 5), cube(3), np.zeros((8, 5))),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }
 
@@ -97,6 +121,7 @@ def test_is_proved_and_right(function, workers):
     mine, its = GIVEN[function](), GIVEN[function]()
     with orion.session(workers=workers, force_parallel=True), warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)
+        warnings.simplefilter("error", UnprovedWarning)
         looped.plan(*mine).check()
         assert looped(*mine) == function(*its)
     for one, other in zip(mine, its, strict=True):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from orion.dependence.index_arrays import index_arrays
-from orion.ir.assigned import assigned_places, assignments, holds_break, own_level
+from orion.ir.assigned import assigned_places, assignments, bound_rows, holds_break, own_level
 from orion.ir.function import Function
 from orion.ir.kept import kept
 from orion.ir.nodes import (
@@ -40,7 +40,6 @@ from orion.ir.nodes import (
     Var,
     While,
     children,
-    every,
     holds,
     names_in,
 )  # fmt: skip
@@ -194,11 +193,9 @@ class _Collector:
         self.assigned = assigned_places(self.nest.body)
         given = {name: kind.ndim if isinstance(kind, ArrayType) else 0 for name, kind in self.types.items()}
         self.ranks = local_ranks(self.nest.body, given | dict.fromkeys(self.nest.dims, 0))
-        for statement in every(Bind, self.nest.loops[0]):
-            rows = self.views.setdefault(statement.name, set())
+        for name, bases in bound_rows(self.nest.loops[:1]).items():
             # a row that the iteration made for itself is no array of anybody else's
-            if isinstance(self.types.get(statement.row.base.name), ArrayType):
-                rows.add(statement.row.base.name)
+            self.views[name] = {base for base in bases if isinstance(self.types.get(base), ArrayType)}
 
     # ------------------------------------------------------------ statements
 

@@ -21,6 +21,7 @@ from orion.ir.nodes import (
     Walked,
     While,
     children,
+    every,
     names_in,
 )  # fmt: skip
 from orion.source import Span
@@ -65,6 +66,21 @@ def assigned_by(node: Node) -> Iterator[str]:
             yield from (*keys, *values)
         case _:
             pass
+
+
+def bound_rows(body: Iterable[Stmt]) -> dict[str, set[str]]:
+    """Return the names of rows that stay names (`Bind`), each with all names that it may be a part of: `w = v[1:]`
+    after `v = A[i]` is a part of `v` and of `A`."""
+    bases: dict[str, set[str]] = {}
+    for bound in every(Bind, *body):
+        bases.setdefault(bound.name, set()).add(bound.row.base.name)
+    for found in bases.values():
+        waiting = [*found]
+        while waiting:
+            others = bases.get(waiting.pop(), set()) - found
+            found |= others
+            waiting += others
+    return bases
 
 
 def holds_break(body: Iterable[Stmt]) -> bool:

@@ -20,7 +20,7 @@ from math import prod
 
 import numpy as np
 
-from orion.ir.assigned import assigned_places, holds_break, own_level
+from orion.ir.assigned import assigned_places, bound_rows, holds_break, own_level
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
@@ -292,12 +292,12 @@ class Reader:
                 self.forget((statement,))
             case Assign(target, value):
                 self.expression(value)
-                self.target(target)
+                self.target(target, in_place=False)
                 self.assign(target, value)
             case Update(target, op, value):
                 self.expression(value)
                 self.expression(target)
-                self.target(target)
+                self.target(target, in_place=True)
                 if isinstance(target, Var):
                     self.assign(target, Binary(op, target, value, statement.span))
             case _:
@@ -368,12 +368,14 @@ class Reader:
 
     # ------------------------------------------------------------ events
 
-    def target(self, target: Expr) -> None:
+    def target(self, target: Expr, *, in_place: bool) -> None:
+        """Note the writes of an assignment. A row's name that is rebound, not changed `in_place`, writes nothing."""
         for part in target.items if isinstance(target, Tuple) else (target,):
             if isinstance(part, Subscript):
                 for index in part.index:
                     self.expression(index)
-            self.touch(part, is_write=True)
+            if in_place or not (isinstance(part, Var) and part.name in self.views):
+                self.touch(part, is_write=True)
 
     def expression(self, node: Node) -> None:
         """Note all that an expression reads, and what calls in it may write."""
@@ -488,11 +490,8 @@ def number(value: int) -> Value:
 
 
 def views_in(body: Sequence[Stmt], types: Types) -> dict[str, set[str]]:
-    """The names that stand for a part of an array, each with the arrays that it may be."""
-    found: dict[str, set[str]] = {}
-    for bound in every(Bind, *body):
-        found.setdefault(bound.name, set()).update({bound.row.base.name} & {*arrays_of(types)})
-    return found
+    """Return the names of parts of arrays, each with the arrays that it may be a part of, also through other names."""
+    return {name: bases & {*arrays_of(types)} for name, bases in bound_rows(body).items()}
 
 
 def arrays_of(types: Types) -> Iterator[str]:
