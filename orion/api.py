@@ -123,11 +123,15 @@ class ParallelFunction(Generic[P, R]):
     def plan(self, *args: Any, inspect: Any, **kwargs: Any) -> Plan: ...
     @ends_in_users_line
     def plan(self, *args: Any, inspect: Any = False, **kwargs: Any) -> Plan:
-        """The plan for these arguments: nothing runs, no worker starts.
+        """Return the plan for these arguments: nothing runs, no worker starts.
 
         It is made from types and shapes, from properties of arrays of subscripts, and from what inspections have found
         in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as else calls do
-        once those with the same arrays have run for long; calls with these arrays then run by what is found.
+        once those with the same arrays have run for long; calls with these arrays then run by what is found. In a
+        session with `force_parallel` calls inspect at once, and so does the plan.
+
+        What a call refuses before it runs, the plan refuses with the same error: arguments that share memory, sizes
+        that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes.
         """
         from orion.runtime.session import current_session
 

@@ -110,7 +110,8 @@ class Inspections:
         self, loops: Sequence[Watched], sizes: Sizes, arguments: Mapping[str, Any], *, looks: bool | None
     ) -> InspectedLoops:
         """What is known of loops that may be inspected, for these arguments. `looks`: they are inspected where nothing
-        is known of them, or (False) where calls with the same contents have run for long, or (None) not at all."""
+        is known of them, or (False) where calls with the same contents have run for long, or (None) not at all: then
+        what calls before have found is taken, or what is on disk."""
         found = []
         for watched in loops:
             one = self._of(watched, sizes, arguments, looks)
@@ -135,12 +136,11 @@ class Inspections:
             seen.changes = 0
             self.found.move_to_end(key)
             return known
-        if looks is None:
-            return None
         ran = seen.ran.get(key)
         only_on_disk = not looks and ran is None
-        if not looks and (ran is None or ran < LOOK_AFTER_NS):
-            seen.note(key, watched.call_ns)
+        if not looks and (looks is None or ran is None or ran < LOOK_AFTER_NS):
+            if looks is not None:
+                seen.note(key, watched.call_ns)
             if not (only_on_disk and os.environ.get(SWITCH)):
                 return None
         read = {name: self.properties.snapshot(arguments[name]) for name in inspectable.reads}

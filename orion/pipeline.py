@@ -50,6 +50,7 @@ from orion.passes.extremes import with_running_extremes
 from orion.passes.flat_loops import with_nested_loops
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
+from orion.passes.kernel_limits import refuse_in_kernels
 from orion.passes.leaving import leave_by_break
 from orion.passes.lists import with_types_of_items
 from orion.passes.literal_arrays import fill_by_elements
@@ -240,6 +241,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     function, typing, every = found.function, found.typing, found.variants
     refuse_unmade_arrays(every[-1].program.function, every[-1].typing)
     refuse_other_numbers(function, typing)
+    refuse_in_kernels(function, [loop.nest.body for loop in every[-1].loops], every[-1].typing)
     checks = {id(variant.program): _checks(variant, variant.typing.arguments) for variant in every}
     used = {name for found in checks.values() for check in found for one in check.checks for name in one.names}
     used |= {name for variant in every for loop in variant.loops for name in loop.parameters}

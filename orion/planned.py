@@ -320,6 +320,10 @@ class Plan:
         nests = map(source_nest, self.function.loops)
         return tuple(map(prove_bounds, self.checks, repeat(self._values()), nests))
 
+    def check_bounds(self) -> None:
+        """OutOfBoundsError where a subscript leaves its array for sure."""
+        _ = self.inside
+
     def _loop(self, number: int | None) -> LoopPlan:
         return self.only if number is None else self.loops[number]
 

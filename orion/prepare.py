@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
@@ -88,6 +88,29 @@ class _Parsed:
     def is_current(self) -> bool:
         """Whether all that it takes from outside is still the same."""
         return self.outside.is_current()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is to be planned: its arguments, the function for arguments of their types and sizes, the session's
+    workers, and what is shown of arrays."""
+
+    arguments: Mapping[str, Any]
+    types: Types
+    shapes: Shapes
+    parsed: _Parsed
+    known: Known
+    typed: Typed
+    workers: int
+    force_parallel: bool
+    shown: Shown
+
+    def key(self, inspected: InspectedLoops) -> tuple[Any, ...]:
+        """What a prepared run depends on, with what inspections have found."""
+        sparse = [Identity(self.arguments[name]) for name, kind in self.types.items() if isinstance(kind, SparseType)]
+        integers = tuple([self.arguments[name] for name in self.typed.parameters])
+        settings = self.workers, self.force_parallel, self.shown, inspected
+        return self.typed, tuple(self.shapes.items()), integers, tuple(sparse), *settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,36 +311,48 @@ class Preparation:
         *,
         inspects: object = False,
     ) -> Plan:
-        """The plan for these arguments; no loop runs. With `inspects` the inspectors of loops do, which are compiled
-        for that; else it has what they have found in calls before. `dealt` says how the tiles of a program that was
-        prepared before are dealt out now."""
-        arguments = self.with_outside(arguments)
-        types, shapes, _ = self._kinds(self._current(), arguments)
-        typed, shapes = self.typed_for(types, shapes, arguments)
-        shown = self._properties.of(typed.asked, arguments)
-        plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown))
-        watched, inspected = watched_loops(plan.function, plan.sizes), NOT_INSPECTED
-        if watched:
-            given = in_rows(arguments, rows_of(typed.function, shapes))
-            inspected = self._inspections.of(watched, plan.sizes, given, looks=True if inspects else None)
-            if inspected:
-                plan = aside(lambda: self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected))
-        check_sizes(typed, plan.sizes)
-        check_replicas(plan.function)
-        plan = plan.for_shuffled(arguments)
+        """Return the plan of a call; no loop runs. Raises what the call raises before it runs.
+
+        With `inspects`, or `force_parallel`, the inspectors of loops run, compiled for that; otherwise the plan has
+        what they have found in calls before. `dealt` says how the tiles of a program that was prepared before are dealt
+        out now."""
+        with self._in_users_words():
+            call = self._call(self.with_outside(arguments), workers, force_parallel)
+            plan, inspected = self._inspected_plan(call, looks=True if inspects or force_parallel else None)
+        plan = plan.for_shuffled(call.arguments)
         if any(loop.read_in_part for loop in plan.function.loops):
-            given = in_rows(arguments, rows_of(typed.function, shapes))
+            given = in_rows(call.arguments, rows_of(call.typed.function, call.shapes))
             plan = replace(plan, reads=partial(self._inspections.reads, given))
-        kept = self._prepared.get(_key(typed, types, shapes, arguments, workers, force_parallel, shown, inspected))
+        kept = self._prepared.get(call.key(inspected))
         return plan if kept is None else plan.dealt_as(loop.plan.deal for loop in dealt(kept.program).loops)
 
-    def _plan(self, typed: Typed, arguments: Mapping[str, Any], *others: Any) -> Plan:
-        return make_plan(typed, arguments, *others, dynamic=self._options.dynamic)
+    def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
+        """Return the kernels generated for a call, one after the other. Raises what the call raises before it runs."""
+        with self._in_users_words():
+            call = self._call(self.with_outside(arguments), workers, force_parallel)
+            plan, _ = self._inspected_plan(call, looks=True if force_parallel else None)
+        made = executed(call.typed, plan)
+        return "\n\n".join(kernel.text for kernel in kernels_of(call.typed, plan, made, self._options.fastmath))
+
+    def _inspected_plan(self, call: Call, *, looks: bool | None) -> tuple[Plan, InspectedLoops]:
+        """Return the plan of a call, with what is known of loops that may be inspected; `looks` as `Inspections.of`."""
+        plan = aside(lambda: self._plan(call))
+        watched = watched_loops(plan.function, plan.sizes)
+        given = in_rows(call.arguments, rows_of(call.typed.function, call.shapes))
+        inspected = self._inspections.of(watched, plan.sizes, given, looks=looks)
+        return (aside(lambda: self._plan(call, inspected)) if inspected else plan), inspected
 
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
-        """The same as `prepared`, with what it raises in the user's words."""
+        """Return everything up to compiled kernels for a call. Raises `OutOfBoundsError` where a subscript is sure to
+        leave its array, `AliasError` where arrays overlap."""
+        with self._in_users_words():
+            return self._prepared_for(arguments, workers, force_parallel)
+
+    @contextmanager
+    def _in_users_words(self) -> Iterator[None]:
+        """Raise what is refused of the parts of a matrix as what the user calls them."""
         try:
-            return self.prepared(arguments, workers, force_parallel)
+            yield
         except (ArgumentError, AliasError) as error:
             function = self._current().function
             if not function.parts:
@@ -326,11 +361,7 @@ class Preparation:
             said.is_for_numba, said.is_of_sizes = error.is_for_numba, error.is_of_sizes
             raise said from None
 
-    def prepared(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
-        """Everything up to compiled kernels for these arguments. Raises `OutOfBoundsError` where a subscript is sure to
-        leave its array, `AliasError` where arrays overlap."""
-        from orion.runtime.alias import check_aliases, check_sparse_aliases
-
+    def _prepared_for(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         last, shown = self._last, None
         if last is not None and last.is_for(self._parsed, arguments, (workers, force_parallel)):
             shown = self._properties.of(last.asked, arguments)
@@ -339,25 +370,37 @@ class Preparation:
             inspected = self._inspected(last.plain, arguments, force_parallel)
             if inspected == last.inspected:
                 return last.prepared
+        call = self._call(arguments, workers, force_parallel, shown)
+        plain = self._found(call)
+        if inspected is None:  # else it is the same function, at the same sizes
+            inspected = self._inspected(plain, arguments, force_parallel)
+        found = self._found(call, inspected) if inspected else plain
+        at_call = call.known.at_call.integers if call.known.at_call else ()
+        like = recent(arguments, {*found.integers, *call.known.integers, *at_call})
+        session, asked = (workers, force_parallel), call.typed.asked
+        self._last = _Last(found, plain, like, call.parsed, session, asked, call.shown, inspected) if like else None
+        return found
+
+    def _call(
+        self, arguments: Mapping[str, Any], workers: int, force_parallel: bool, shown: Shown | None = None
+    ) -> Call:
+        """Return what is known of a call before it is planned. Raises `AliasError` where arrays overlap."""
         parsed = self._current()  # another thread may read the source again meanwhile
         types, shapes, of_kinds = self._kinds(parsed, arguments)
         known = of_kinds.at(types, shapes, arguments)
         typed, shapes = self._typed_for(known, types, shapes, arguments)
+        check_memory(parsed.function, typed, arguments)
         shown = shown or self._properties.of(typed.asked, arguments)
-        plain = self._found(typed, types, shapes, arguments, workers, force_parallel, shown)
-        if inspected is None:  # else it is the same function, at the same sizes
-            inspected = self._inspected(plain, arguments, force_parallel)
-        found = plain
-        if inspected:
-            found = self._found(typed, types, shapes, arguments, workers, force_parallel, shown, inspected)
-        own = {name for one in parsed.function.late for name in one.own}
-        dense = {name: memory_of(value) for name, value in arguments.items() if _is_dense(value) and name not in own}
-        check_aliases(dense, found.written, {one.name: one.written for one in parsed.function.buffer_parts})
-        check_sparse_aliases(arguments, found.written)
-        like = recent(arguments, {*found.integers, *known.integers, *(known.at_call.integers if known.at_call else ())})
-        session = workers, force_parallel
-        self._last = _Last(found, plain, like, parsed, session, typed.asked, shown, inspected) if like else None
-        return found
+        return Call(arguments, types, shapes, parsed, known, typed, workers, force_parallel, shown)
+
+    def _plan(self, call: Call, inspected: InspectedLoops = NOT_INSPECTED) -> Plan:
+        """Return the plan of a call. Raises what the call is refused for once its sizes are known."""
+        settings = call.workers, call.force_parallel, call.shown, inspected
+        plan = make_plan(call.typed, call.arguments, call.shapes, *settings, dynamic=self._options.dynamic)
+        check_sizes(call.typed, plan.sizes)
+        check_replicas(plan.function)
+        plan.check_bounds()
+        return plan
 
     def _inspected(self, prepared: Prepared, arguments: Mapping[str, Any], force_parallel: bool) -> InspectedLoops:
         """What is known of loops that run as they are written, or in tiles that were found, in this call."""
@@ -366,24 +409,14 @@ class Preparation:
         sizes = prepared.plan.sizes
         return self._inspections.of(prepared.watched, sizes, prepared.given(arguments), looks=force_parallel)
 
-    def _found(
-        self,
-        typed: Typed,
-        types: Types,
-        shapes: Shapes,
-        arguments: Mapping[str, Any],
-        workers: int,
-        force: bool,
-        shown: Shown,
-        inspected: InspectedLoops = NOT_INSPECTED,
-    ) -> Prepared:
-        key = _key(typed, types, shapes, arguments, workers, force, shown, inspected)
+    def _found(self, call: Call, inspected: InspectedLoops = NOT_INSPECTED) -> Prepared:
+        key = call.key(inspected)
         found = self._prepared.get(key)
         last = next(reversed(self._prepared.values()), None)
         if last is not None and last is not found:
             last.local.forget()
         if found is None:
-            found = aside(lambda: self._make(typed, arguments, shapes, workers, force, shown, inspected))
+            found = aside(lambda: self._make(call, inspected))
             self._prepared[key] = found
             self._forget()
         with suppress(KeyError):  # another thread may have needed the room
@@ -399,32 +432,11 @@ class Preparation:
             while len(self._prepared) > KEPT:
                 self._prepared.popitem(last=False)
 
-    def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
-        """The generated kernels, one after the other."""
-        arguments = self.with_outside(arguments)
-        types, shapes, _ = self._kinds(self._current(), arguments)
-        typed, shapes = self.typed_for(types, shapes, arguments)
-        shown = self._properties.of(typed.asked, arguments)
-        plan = self._plan(typed, arguments, shapes, workers, force_parallel, shown)
-        made = executed(typed, plan)
-        return "\n\n".join(kernel.text for kernel in kernels_of(typed, plan, made, self._options.fastmath))
-
-    def _make(
-        self,
-        typed: Typed,
-        arguments: Mapping[str, Any],
-        shapes: Shapes,
-        workers: int,
-        force_parallel: bool,
-        shown: Shown,
-        inspected: InspectedLoops,
-    ) -> Prepared:
+    def _make(self, call: Call, inspected: InspectedLoops) -> Prepared:
         from orion.runtime.local_arrays import LocalArrays
         from orion.runtime.prepared import PreparedLoop, PreparedProgram
 
-        plan = self._plan(typed, arguments, shapes, workers, force_parallel, shown, inspected)
-        check_sizes(typed, plan.sizes)
-        check_replicas(plan.function)
+        typed, plan = call.typed, self._plan(call, inspected)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
         loops = tuple(
@@ -435,11 +447,21 @@ class Preparation:
         if not serial and not plan.is_parallel:
             serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
-        rows = rows_of(typed.function, shapes)
+        rows = rows_of(typed.function, call.shapes)
         announcing = partial(self._inspections.announcing, made, plan.sizes)
         program = PreparedProgram(made.program, loops, plan.sizes.known, announcing)
         watched = watched_loops(plan.function, plan.sizes)
         return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
+
+
+def check_memory(function: Function, typed: Typed, arguments: Mapping[str, Any]) -> None:
+    """AliasError where arguments overlap of which a loop writes one."""
+    from orion.runtime.alias import check_aliases, check_sparse_aliases
+
+    own = {name for one in function.late for name in one.own}
+    dense = {name: memory_of(value) for name, value in arguments.items() if _is_dense(value) and name not in own}
+    check_aliases(dense, typed.written, {one.name: one.written for one in function.buffer_parts})
+    check_sparse_aliases(arguments, typed.written)
 
 
 def is_late(value: object) -> bool:
@@ -456,10 +478,3 @@ def part_of_buffer(arguments: Mapping[str, Any], part: BufferPart | ReplicaPart)
         given.begin(current_session().workers)
         return getattr(given, part.part)
     return (given.array, *given.helpers)[part.number] if isinstance(given, Buffer) else given
-
-
-def _key(typed: Typed, types: Types, shapes: Shapes, arguments: Mapping[str, Any], *others: object) -> tuple[Any, ...]:
-    """What a prepared run depends on. `others` are the workers, whether all are to be used, what arrays show, and what
-    inspections have found."""
-    sparse = [Identity(arguments[name]) for name, kind in types.items() if isinstance(kind, SparseType)]
-    return typed, tuple(shapes.items()), tuple([arguments[name] for name in typed.parameters]), tuple(sparse), *others

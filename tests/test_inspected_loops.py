@@ -282,6 +282,22 @@ def test_sums_of_floats_keep_their_order():
 # ---------------------------------------------------------------- when calls inspect
 
 
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("name", ["repeated places", "rounds", "a chain by reads"])
+@pytest.mark.parametrize("force_parallel", [True, False])
+def test_the_plan_is_the_one_that_the_next_call_runs_by(name, force_parallel):
+    decorated, arguments = orion.parallel_for(written(TEXTS[name])), given()
+    with orion.session(workers=2, force_parallel=force_parallel):
+        plan, text = decorated.plan(*arguments), decorated.explain(*arguments)
+        source = decorated.kernel_source(*arguments)
+        decorated(*arguments)
+        (loop,) = decorated.last_run.plan.function.loops
+        assert plan.loops[0].strategy == loop.strategy == ("inspected" if force_parallel else "serial")
+        assert plan.is_like(decorated.last_run.plan)
+        assert text == str(decorated.last_run.plan)
+        assert source == decorated.kernel_source(*arguments)
+
+
 @pytest.fixture
 def soon(monkeypatch):
     """Calls look as soon as they find the contents of one before."""

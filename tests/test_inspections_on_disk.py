@@ -75,7 +75,7 @@ def test_what_one_has_found_others_take(folder, looks):
     assert len(list(folder.iterdir())) == 1
 
 
-def test_it_is_taken_in_the_first_call(folder, looks):
+def test_it_is_taken_in_the_first_call_and_plan(folder, looks):
     """Which would not inspect by itself, as it has not seen the contents before."""
     arguments = np.random.default_rng(0).random((60_000, 8)), np.random.default_rng(1).permutation(60_000)
     text = """
@@ -91,6 +91,8 @@ def far(W, idx):
     with orion.session(workers=2):
         assert decorated.plan(*arguments, inspect=True).strategy == "inspected"
     assert isinstance(called(arguments, text, force_parallel=False), Inspected)
+    with orion.session(workers=2):
+        assert orion.parallel_for(defined(text)).plan(*arguments).strategy == "inspected"
     assert len(looks) == 1
 
 

@@ -194,3 +194,17 @@ def _common(lengths: list[Expr | None]) -> Expr | None:
         raise ValueError(" and ".join(str(value) for value in sorted(fixed, key=str)))
     known = [length for length in longer if length is not None]
     return known[0] if known else None
+
+
+def fits(value: complex, dtype: str) -> bool:
+    """Whether NumPy converts a Python number to the dtype rather than raise an OverflowError.
+
+    >>> fits(300, "uint8"), fits(2.5, "uint8"), fits(np.inf, "int64"), fits(1e300, "float32")
+    (False, True, False, True)
+    """
+    kind = np.dtype(dtype)
+    if kind.kind not in "iu":
+        return True
+    limits = np.iinfo(kind)
+    assert not isinstance(value, complex)
+    return bool(np.isfinite(value)) and int(limits.min) <= int(value) <= int(limits.max)

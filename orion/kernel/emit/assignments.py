@@ -26,8 +26,8 @@ from orion.kernel.emit.code import NOT, SIGN, Code, call
 from orion.kernel.rows.folds import Folds
 from orion.kernel.rows.linear import render
 from orion.kernel.rows.terms import NotInRegistersError
-from orion.passes.writes import viewed_names, written_parameters
-from orion.typing.functions import writes
+from orion.passes.kernel_limits import hidden_write, written_arguments
+from orion.passes.writes import viewed_names
 from orion.typing.value_type import ValueType
 
 
@@ -68,20 +68,14 @@ class Assignments(Folds):
 
     def written_arguments(self, call: Call) -> tuple[int, ...]:
         """The positions of the arguments that a call may write in place."""
-        if not call.function.startswith("helper:"):
-            return (0,) if writes(call.function) else ()
-        ranks = tuple(self.type_of(argument).rank for argument in call.arguments)
-        return written_parameters(self.facts.nest.function, call.function.removeprefix("helper:"), ranks)
+        return written_arguments(call, self.facts.nest.function, self.type_of)
 
     def check_calls(self, *parts: Node) -> None:
         """Refuse a call that writes arrays inside an expression: what is read before and after it there could be the
         same rows in registers."""
         for made in every(Call, *parts):
             if self.written_arguments(made):
-                name = made.function.removeprefix("helper:")
-                what = f"`{name}` may write an array, and is called inside an expression or a test"
-                why = "what the rest of it reads depends on when the call is made"
-                raise self.refuse(made, what, why, f"call it on a line of its own, `t = {name}(…)`, and use `t`")
+                raise self.refuse(made, *hidden_write(made))
 
     def check_order(self, statement: Assign | Update | Bind | Evaluate) -> None:
         """Refuse calls that write arrays except where the call is all that a statement computes."""

@@ -87,20 +87,6 @@ def number(value: complex, dtype: str) -> Code:
     return _signed(text, dtype) if dtype == "float64" else Code(f"{dtype}({text})", dtype)
 
 
-def fits(value: complex, dtype: str) -> bool:
-    """Whether NumPy converts a Python number to the dtype rather than raise an OverflowError.
-
-    >>> fits(300, "uint8"), fits(2.5, "uint8"), fits(np.inf, "int64"), fits(1e300, "float32")
-    (False, True, False, True)
-    """
-    kind = np.dtype(dtype)
-    if kind.kind not in "iu":
-        return True
-    limits = np.iinfo(kind)
-    assert not isinstance(value, complex)
-    return bool(np.isfinite(value)) and int(limits.min) <= int(value) <= int(limits.max)
-
-
 def _signed(text: str, dtype: str) -> Code:
     return Code(text, dtype, SIGN if text.startswith("-") else ATOM)
 

@@ -43,7 +43,6 @@ from orion.kernel.emit.code import (
     SIGN,
     Code,
     call,
-    fits,
     infix,
     infix_compare,
     is_small,
@@ -55,9 +54,10 @@ from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.intervals import Intervals
 from orion.kernel.emit.names import Names
 from orion.kernel.emit.writer import InPlace, Writer
+from orion.passes.kernel_limits import misfit
 from orion.source import Span
 from orion.typing.narrow import ANY
-from orion.typing.value_type import INT, ValueType, literal_limits
+from orion.typing.value_type import INT, ValueType, fits, literal_limits
 
 GUARDED = {"**": "int_power", "<<": "shifted_left", ">>": "shifted_right", "//": "floor_divided"}
 """Operators of integers that the machine has not for every right side → the functions that have them."""
@@ -204,8 +204,7 @@ class Expressions(ABC):
         """A scalar or row expression as `dtype`."""
         if isinstance(expr, Const) and expr.value is not None:
             if not fits(expr.value, dtype):
-                hint = "use a number that fits, or convert the array: `x.astype(np.int64)`"
-                raise self.refuse(expr, f"{expr.value} does not fit {dtype}", "NumPy raises an OverflowError", hint)
+                raise self.refuse(expr, *misfit(expr.value, dtype))
             return number(expr.value, dtype)
         return self.converted(self.expression(expr), dtype, self.type_of(expr).rank)
 
