@@ -30,8 +30,9 @@ from orion.measured import Measurements
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import Deal
 from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
+from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_nest, with_deal
-from orion.plan.shares import costliest_loop, costliest_part, is_parallel, shares
+from orion.plan.shares import costliest_loop, costliest_part, shares
 from orion.plan.source_plans import loops_of_source, main_part, source_plans
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
@@ -96,7 +97,12 @@ class Plan:
     @property
     def is_parallel(self) -> bool:
         """Whether there are loops, each has a legal parallel schedule, and one worker need not do most of the work."""
-        return is_parallel(self.function)
+        return self.parallelism.is_parallel
+
+    @cached_property
+    def parallelism(self) -> Parallelism:
+        """How much of the work is shared out: parallel, too small to share, partly parallel or serial."""
+        return parallelism(self.function)
 
     @property
     def strategy(self) -> str:
@@ -105,7 +111,7 @@ class Plan:
     @property
     def runs_on(self) -> int:
         """The number of workers that the function will use: the most of any of its loops."""
-        return max((loop.runs_on for loop in self.loops), default=1)
+        return self.parallelism.runs_on
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:

@@ -443,15 +443,12 @@ class Preparation:
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)
             for loop, kernel in zip(made.loops, kernels, strict=True)
         )
-        serial = tuple(loop.nest.span for loop in plan.loops if not loop.is_parallel)
-        if not serial and not plan.is_parallel:
-            serial = (typed.function.span,)
         local = LocalArrays(local_specs(plan))
         rows = rows_of(typed.function, call.shapes)
         announcing = partial(self._inspections.announcing, made, plan.sizes)
         program = PreparedProgram(made.program, loops, plan.sizes.known, announcing)
         watched = watched_loops(plan.function, plan.sizes)
-        return Prepared(plan, program, typed.written, serial, rows, local, typed.parameters, watched)
+        return Prepared(plan, program, typed.written, plan.parallelism.serial, rows, local, typed.parameters, watched)
 
 
 def check_memory(function: Function, typed: Typed, arguments: Mapping[str, Any]) -> None:

@@ -82,15 +82,18 @@ def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
     shown = plan(history, *arguments)
     assert [loop.strategy == "serial" for loop in shown.loops] == [False]
     assert not shown.is_parallel
-    assert "1 loop, mostly serial; " in first_line(shown)
-    with orion.session("threads", 2), pytest.warns(orion.SerialLoopWarning, match="`history` has 1 loop, mostly ser"):
+    assert "1 loop, partly parallel (14 %); 86 % of the work runs on one worker: " in first_line(shown)
+    with (
+        orion.session("threads", 2),
+        pytest.warns(orion.SerialLoopWarning, match="`history` has 1 loop, partly parallel"),
+    ):
         orion.parallel_for(history)(*arguments)
 
 
 def test_a_small_serial_loop_beside_a_large_parallel_one():
     shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
     told = first_line(shown)
-    assert "2 loops, 1 of them serial; all of the work is shared out among 2 workers" in told
+    assert "2 loops, partly parallel (over 99 %); little of the work runs on one worker: line" in told
     line = small_then_large.__code__.co_firstlineno
     assert costliest_loop(shown.function).nest.span.line == line + 3
     assert f"line {line + 1}  for i in range(1, a.shape[0])  serial, 1 worker" in str(shown)
@@ -133,11 +136,70 @@ def test_where_sizes_alone_are_against_sharing_out_nothing_is_warned_of():
 
     shown = plan(halve, np.zeros(100))
     assert shown.is_parallel
-    assert "all of the work runs on one worker" in first_line(shown)
+    assert ": 1 loop, parallel, too small to share (1.0 µs): " in first_line(shown)
     assert "[ORN120]" in first_line(shown)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         orion.parallel_for(require_parallel=True)(halve)(np.zeros(100))
+
+
+@orion.parallel_for
+def chained(a):
+    for i in range(1, a.shape[0]):
+        a[i] = 0.5 * a[i - 1]
+
+
+@orion.parallel_for
+def chained_and_small(a, b):
+    for i in range(b.shape[0]):
+        b[i] = 0.5 * b[i]
+    for i in range(1, a.shape[0]):
+        a[i] = 0.5 * a[i - 1]
+
+
+@orion.parallel_for
+def doubled(a):
+    for i in range(a.shape[0]):
+        a[i] = 2.0 * a[i]
+
+
+VERDICTS = [
+    (doubled, (np.ones(2_000_000),), "parallel", "parallel; all of the work is shared out", "parallel", 2),
+    (doubled, (np.ones(100),), "parallel, too small to share", "too small to share (1.0 µs): ", "parallel", 1),
+    (chained, (np.ones(100),), "serial", "serial because in lines ", "serial", 1),
+    (chained_and_small, (np.ones(100), np.ones(10)), "serial", "serial because in lines ", "serial", 1),
+    (orion.parallel_for(small_then_large), (np.ones(9), np.ones(9), np.ones((1000, 1000))), "partly parallel",
+     "partly parallel (over 99 %); ", "partly", 2),
+    (orion.parallel_for(filtered), long(), "partly parallel", "partly parallel (", "partly", 2),
+    (orion.parallel_for(no_loop), (np.ones(9),), "no loop to share out", "no loop to share out", "serial", 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("loop", "given", "extent", "words", "badge", "workers"), VERDICTS)
+def test_text_data_pictures_and_warnings_follow_one_verdict(loop, given, extent, words, badge, workers):
+    with orion.session("threads", 2):
+        shown = loop.plan(*given)
+        warned = loop._preparations.plain.prepare(loop._bind(given, {})[1], 2, False).serial
+    found, data, page = shown.parallelism, shown.to_dict(), shown._repr_html_()
+    assert (str(found.extent), shown.runs_on, found.runs_on) == (extent, workers, workers)
+    assert words in first_line(shown)
+    assert data["parallelism"]["extent"] == extent
+    assert (data["parallelism"]["share"], data["parallelism"]["runs_on"]) == (found.share, workers)
+    assert data["is_parallel"] is shown.is_parallel is (not warned)
+    assert [one["line"] for one in data["parallelism"]["serial"]] == [one.line for one in warned]
+    assert f'o-badge o-{badge}">' in page.split("</h3>")[0]
+    assert not ("all of the work runs on one worker" in page and ", parallel" in page)
+
+
+def test_an_inspection_that_finds_one_tile_makes_no_parallel_loop():
+    def hops(x, before):
+        for i in range(1, x.shape[0]):
+            x[i] = 0.5 * x[before[i]] + 1.0
+
+    with orion.session("threads", 2, force_parallel=True):
+        shown = orion.parallel_for(hops).plan(np.ones(40), np.maximum(np.arange(40) - 1, 0))
+    assert (shown.runs_on, shown.is_parallel) == (1, False)
+    assert "serial because in lines " in first_line(shown)
 
 
 def test_without_sizes_every_one_is_taken_to_be_the_same():

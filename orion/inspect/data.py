@@ -22,6 +22,7 @@ from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import Deal, Even
 from orion.plan.explain import witness_pair
+from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import (
     Considered,
     FunctionPlan,
@@ -35,7 +36,7 @@ from orion.plan.plan import (
     Weighed,
     is_of_source,
 )
-from orion.plan.shares import is_parallel, share_of, shares
+from orion.plan.shares import share_of, shares
 from orion.plan.source_plans import formulas, in_formulas, source_plans
 from orion.reasons import Reason
 from orion.source import Span
@@ -52,7 +53,10 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     that the function makes: `array`, `dtype`, `shape` and `bytes` (None where unknown), `is_returned`, `line`;
     `shuffled`, the arguments that were shuffled before, by their last shuffle: `array`, `epoch`, `exchange`, `seed`,
     `ranks`, `elements`, how many of them went to another rank, `sent`, and the `bytes` of these;
-    `conditions`, what holds of the calls that are run so, as expressions of Python; `is_parallel`; `where`, the first
+    `conditions`, what holds of the calls that are run so, as expressions of Python; `is_parallel`;
+    `parallelism`, the verdict: its `extent` ("parallel", "parallel, too small to share", "partly parallel", "serial",
+    "no loop to share out"), the `share` of the predicted work that is shared out, `runs_on`, the predicted
+    `nanoseconds` on one worker (None where sizes are unknown), and the places of `serial` loops; `where`, the first
     line of the text: where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds`
     (predicted, None where unknown), `reason`; `loops`, in textual order, each with
 
@@ -109,6 +113,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     `column`, `end_line`, `end_column`: lines from 1, columns from 0.
     """
     function, loops, found = plan.program.function, source_plans(plan), shares(plan)
+    verdict = parallelism(plan)
     return {
         "format": FORMAT,
         "function": function.name,
@@ -120,11 +125,19 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "makes": [_made(one) for one in plan.local_arrays],
         "shuffled": [_shuffled(array, one) for array, one in plan.shuffled],
         "conditions": list(conditions_in_words(function, dict(plan.types))),
-        "is_parallel": is_parallel(plan),
+        "is_parallel": verdict.is_parallel,
+        "parallelism": _parallelism(verdict),
         "where": where_the_work_is(plan),
         "considered": [_considered(one) for one in plan.considered],
         "loops": [_loop(loop, plan, share_of(loop, found)) for loop in loops],
     }
+
+
+def _parallelism(one: Parallelism) -> dict[str, Any]:
+    return {
+        "extent": str(one.extent), "share": one.share, "runs_on": one.runs_on, "nanoseconds": one.nanoseconds,
+        "serial": [_span(span) for span in one.serial],
+    }  # fmt: skip
 
 
 def _made(one: SizedLocalArray) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Calls of helpers that write arrays, inside an expression or a test, as statements of their own before it
-(`orion.ir.lifting`). Those for which that is not right stay where they are, and are refused (`orion.passes.kernel_limits`)."""
+(`orion.ir.lifting`). Those for which that is not right stay where they are, and are refused
+(`orion.passes.kernel_limits`)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def with_inspection(plan: LoopPlan, inspectable: Inspectable, sizes: Sizes) -> L
         strategy=Strategy.INSPECTED,
         tiles=Inspected(inspectable, found),
         cuts=(found.tiles, *plan.cuts[1:]),
-        is_parallel=True,
+        is_parallel=found.tiles > 1,
         placements=tuple(map(_in_place, plan.placements)),
         reasons=(*plan.reasons, _found(plan, found)),
         runs_on=min(found.workers, found.tiles),

@@ -22,9 +22,6 @@ from orion.sets.maps import Maps
 NOMINAL = 1000
 """What a size is taken to be that is not known, so that the shares of loops can be compared."""
 
-MOST = 0.5
-"""A plan is serial as a whole where one worker has more than this part of its work, and must have it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -37,13 +34,21 @@ class Share:
 def shares(plan: FunctionPlan) -> tuple[Share, ...]:
     """The share of each planned loop, in the order in which they stand. Predicted for one worker, so that the number of
     workers does not count."""
-    sizes, maps = with_nominal(plan.sizes, dict(plan.types)), Maps()
-    values = sizes.values
-    around = dict(_rounds(plan.program.steps, (), values))
-    times = [_loop_ns(loop, sizes, maps) * _rounds_of(loop, around.get(loop.nest.number, ())) for loop in plan.loops]
+    times = _times(plan)
     if not any(times):  # nothing is to be done at these sizes
         times = [1.0] * len(times)
     return tuple(Share(loop, time / sum(times)) for loop, time in zip(plan.loops, times, strict=True))
+
+
+def predicted_ns(plan: FunctionPlan) -> float:
+    """The predicted time of all planned loops on one worker."""
+    return sum(_times(plan))
+
+
+def _times(plan: FunctionPlan) -> list[float]:
+    sizes, maps = with_nominal(plan.sizes, dict(plan.types)), Maps()
+    around = dict(_rounds(plan.program.steps, (), sizes.values))
+    return [_loop_ns(loop, sizes, maps) * _rounds_of(loop, around.get(loop.nest.number, ())) for loop in plan.loops]
 
 
 def with_nominal(sizes: Sizes, types: Types) -> Sizes:
@@ -99,26 +104,6 @@ def _rounds(
 
 
 # ---------------------------------------------------------------- what follows from it
-
-
-def is_parallel(plan: FunctionPlan) -> bool:
-    """Whether a function has loops, each of them has a legal parallel schedule, and no more than MOST of the work is in
-    what one worker must run."""
-    loops = loops_of_source(plan)
-    if not loops or not all(loop.is_parallel for loop in loops):
-        return False
-    if not any(_must_run_alone(loop) for loop in plan.loops):
-        return True
-    return sum(share.part for share in shares(plan) if _must_run_alone(share.loop)) <= MOST
-
-
-def _must_run_alone(loop: LoopPlan) -> bool:
-    """Whether one worker runs a loop, or statements, whatever the sizes."""
-    match loop.form:
-        case Single(inside):
-            return not (inside and all(one.is_parallel for one in inside))
-        case _:
-            return not loop.is_parallel
 
 
 def runs_alone(loop: LoopPlan, workers: int) -> bool:

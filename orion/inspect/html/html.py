@@ -41,26 +41,36 @@ from orion.inspect.text.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
-from orion.inspect.text.where import summary, where_the_work_is
+from orion.inspect.text.where import summary, verdict_and_details
 from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
 from orion.ir.function import in_users_words
+from orion.plan.parallelism import Extent, parallelism
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, Reordered, ReorderedSingle
-from orion.plan.shares import costliest_part, is_parallel, shares
+from orion.plan.shares import costliest_part, shares
 from orion.plan.source_plans import source_plans
 from orion.reasons import CODES
 from orion.schedule.schedule import Schedule
+
+BADGES = {
+    Extent.NO_LOOP: "o-serial",
+    Extent.PARALLEL: "o-parallel",
+    Extent.TOO_SMALL: "o-parallel",
+    Extent.PARTLY: "o-partly",
+    Extent.SERIAL: "o-serial",
+}
+"""How a verdict is coloured."""
 
 
 def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
     """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop of the source
     (`orion.plan.source_plans.source_plans`), None where there is none."""
     loops = source_plans(plan)
-    kind = "o-parallel" if is_parallel(plan) else "o-serial"
-    badge, _, where = where_the_work_is(plan).partition("; ")
+    kind = BADGES[parallelism(plan).extent]
+    badge, where = verdict_and_details(plan)
     sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
     page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
-        f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where)}</p>"
+        f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where.lstrip('; :'))}</p>"
         f"{_summary(plan)}{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"

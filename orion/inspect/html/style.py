@@ -39,6 +39,7 @@ STYLE = """
 .orion-plan.orion-plan .o-badge { display: inline-block; border-radius: 10px; padding: 0 8px; font-size: 11.5px;
   font-weight: 600; line-height: 1.6; border: 1px solid; vertical-align: 1px; font-family: system-ui, sans-serif; }
 .orion-plan.orion-plan .o-parallel { color: #0b5394; background: #e7f1fb; border-color: #9cc4ea; }
+.orion-plan.orion-plan .o-partly { color: #6a5500; background: #fbf6dc; border-color: #dccb74; }
 .orion-plan.orion-plan .o-serial { color: #8a3b00; background: #fff1e5; border-color: #f0b487; }
 .orion-plan.orion-plan .o-faint { color: #59636e; }
 .orion-plan.orion-plan .o-blocker { border-left: 3px solid #f0b487; padding: 1px 0 1px 12px; margin: 8px 0 12px; }
@@ -47,4 +48,5 @@ STYLE = """
 .orion-plan.orion-plan details { margin-top: 12px; }
 .orion-plan.orion-plan summary { cursor: pointer; color: #59636e; }
 """.strip()
-"""Colours: blue for what is read and parallel, orange for what is written and serial; words and weight say it too."""
+"""Colours: blue for what is read and parallel, orange for what is written and serial, yellow between; words and weight
+say it too."""

@@ -25,8 +25,7 @@ from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import not_stronger
 from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict, Weighed
-from orion.plan.shares import is_parallel
-from orion.plan.source_plans import enclosing_loops, in_formulas, loops_of_source
+from orion.plan.source_plans import enclosing_loops, in_formulas
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
 
@@ -91,18 +90,6 @@ def not_written_by_user(loop: LoopPlan) -> tuple[str, str] | None:
             return "fills", f"{name}: blocks of axis {loop.tiles.space} are shared out among {loop.runs_on} workers"
         case _:
             return None
-
-
-def verdict_in_words(plan: FunctionPlan) -> str:
-    """How many loops there are, and whether they are parallel."""
-    loops = loops_of_source(plan)
-    if not loops:
-        return "no loop to share out"
-    serial = sum(not loop.is_parallel for loop in loops)
-    verdict = "serial" if serial == len(loops) else f"{serial} of them serial"
-    if not serial:
-        verdict = "parallel" if is_parallel(plan) else "mostly serial"
-    return f"{counted(len(loops), 'loop')}, {verdict}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.telling import blockers, such_as, verdict_in_words, verdict_on_for
-from orion.inspect.text.words import counted, lines_in_words, place
+from orion.inspect.text.telling import blockers, such_as, verdict_on_for
+from orion.inspect.text.words import counted, lines_in_words, place, time_in_words
 from orion.ir.function import in_users_words
 from orion.ir.nodes import For, Node, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
+from orion.plan.parallelism import LITTLE, Extent, Parallelism, parallelism
 from orion.plan.plan import (
     Fill,
     FunctionPlan,
@@ -28,18 +29,42 @@ from orion.plan.plan import (
     is_of_source,
     source_nest,
 )
-from orion.plan.shares import NOMINAL, Share, runs_alone, share_of, shares
+from orion.plan.shares import NOMINAL, Share, share_of, shares
 from orion.plan.source_plans import loops_of_source, source_plans
 from orion.source import Span
-
-LITTLE = 0.005
-"""A part of the work that is not worth a word."""
 
 
 def where_the_work_is(plan: FunctionPlan) -> str:
     """The first line of a plan: how many loops, how much of the work is shared out, and why the rest is not."""
-    verdict = verdict_in_words(plan)
-    return f"{verdict}; {_shares_in_words(plan)}" if loops_of_source(plan) else verdict
+    verdict, details = verdict_and_details(plan)
+    return verdict + details
+
+
+def verdict_and_details(plan: FunctionPlan) -> tuple[str, str]:
+    """The verdict on a plan in words (`orion.plan.parallelism`), and what follows it: where the work is, and why."""
+    found, loops = parallelism(plan), counted(len(loops_of_source(plan)), "loop")
+    match found.extent:
+        case Extent.NO_LOOP:
+            return str(found.extent), ""
+        case Extent.PARALLEL:
+            return f"{loops}, {found.extent}", f"; all of the work is shared out{_among(plan)}"
+        case Extent.TOO_SMALL:
+            return f"{loops}, {found.extent}{_time(found)}", f": {_why_alone(found.alone, plan)}"
+        case Extent.PARTLY:
+            rest = 1.0 - found.share
+            part = f"{_percent(rest)} of the work runs" if rest >= LITTLE else "little of the work runs"
+            share = _percent(min(found.share, 1.0 - LITTLE))
+            details = f"; {part} on one worker{_if_sizes(plan)}: {_why_alone(found.alone, plan)}"
+            return f"{loops}, {found.extent} ({share})", details
+        case Extent.SERIAL:
+            return f"{loops}, {found.extent}", f" because {_because(found.alone, plan)}"
+        case _:
+            assert_never(found.extent)
+
+
+def _time(found: Parallelism) -> str:
+    """The predicted time on one worker, as reasons have it: in microseconds at least."""
+    return "" if found.nanoseconds is None else f" ({time_in_words(max(found.nanoseconds, 1000.0))})"
 
 
 def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
@@ -50,25 +75,10 @@ def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
         if loop.nest.span == span:
             first = [one.code for one in blockers(loop, conflicts_of(loop))][:1]  # as the plan has it
             told = [one for one in loop.reasons if one.code in first] or loop.reasons
-            reasons = "; ".join(f"{reason.code}: {reason.message}" for reason in told[:1])
-            text = f"the loop over ({', '.join(loop.nest.dims)}) is serial. {reasons}"
+            because = "".join(f" because {reason.message} [{reason.code}]" for reason in told[:1])
+            text = f"the loop over ({', '.join(loop.nest.dims)}) is serial{because}"
             break
     return f"{place(span)}: {in_users_words(text, function)}"
-
-
-def _shares_in_words(plan: FunctionPlan) -> str:
-    found = shares(plan)
-    alone = [share for share in found if runs_alone(share.loop, plan.sizes.workers)]
-    part = sum(share.part for share in alone)
-    if part < LITTLE:
-        return f"{_percent(1 - part)} of the work is shared out{_among(plan)}"
-    why = _why_alone(alone, plan)
-    if part > 0.5:
-        return f"{_percent(part)} of the work runs on one worker{_if_sizes(plan)}: {why}"
-    return (
-        f"{_percent(1 - part)} of the work is shared out{_among(plan)}{_if_sizes(plan)}; "
-        f"{_percent(part)} runs on one: {why}"
-    )
 
 
 def _percent(part: float) -> str:
@@ -102,12 +112,27 @@ def _among(plan: FunctionPlan) -> str:
 
 def _why_alone(alone: Sequence[Share], plan: FunctionPlan) -> str:
     """The costliest of what one worker runs, and why; the lines of the rest."""
-    first, *others = sorted(alone, key=lambda share: -share.part)
+    first, *others = alone
+    return _why(first.loop, plan).sentence + _also(others)
+
+
+def _because(alone: Sequence[Share], plan: FunctionPlan) -> str:
+    """Why a function is serial: by the costliest of what has no parallel schedule; the lines of the rest."""
+    first = next((one for one in alone if not one.loop.is_parallel), alone[0])
+    return _why(first.loop, plan).clause + _also([one for one in alone if one is not first])
+
+
+def _also(others: Sequence[Share]) -> str:
     rest = [share.loop for share in others if share.part >= LITTLE]
-    said = _why(first.loop, plan)
-    if rest:
-        said += f"; also {lines_in_words(line for loop in rest for line in _lines(loop))}"
-    return said
+    return f"; also on one worker: {lines_in_words(line for loop in rest for line in _lines(loop))}" if rest else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Why:
+    """Why one worker runs some lines: as a sentence, and as what follows "serial because"."""
+
+    sentence: str
+    clause: str
 
 
 def _lines(loop: LoopPlan) -> tuple[int, ...]:
@@ -123,22 +148,33 @@ def _source(nest: LoopNest) -> Sequence[Node]:
     return [nest.loops[0]] if nest.loops[0].index >= 0 else nest.body
 
 
-def _why(loop: LoopPlan, plan: FunctionPlan) -> str:
-    """Which lines one worker runs, and why: "lines 4–7 are serial because …"."""
+def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
+    """Why one worker runs a planned loop: "lines 4–7 are serial because …"."""
     lines = _lines(loop)
     where, verb = lines_in_words(lines), "is" if len(lines) == 1 else "are"
+
+    def sentence(words: str) -> _Why:
+        return _Why(words, words)
+
     inside = loop.form.inside if isinstance(loop.form, Single | ReorderedSingle) else ()
     told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
     if is_of_source(told) and not isinstance(told.form, Reordered):
-        sizing = sizing_reasons(told)[:1] if told.is_parallel else ()
-        return "".join(f"{where}: {r.message} [{r.code}]" for r in sizing) or f"{where} {verb} {_why_serial(told)}"
+        for reason in sizing_reasons(told)[:1] if told.is_parallel else ():
+            return sentence(f"{where}: {reason.message} [{reason.code}]")
+        because = _why_serial(told)
+        if not because:
+            return sentence(f"{where} {verb} serial")
+        return _Why(f"{where} {verb} serial because {because}", f"in {where} {because}")
     for line, words in _verdicts(loop, plan):
-        return f"{where} {verb} serial because the `for` in line {line} {words}"
+        because = f"the `for` in line {line} {words}"
+        return _Why(f"{where} {verb} serial because {because}", because)
     if isinstance(loop.form, Reordered | ReorderedSingle):
-        return f"{where} {verb} run once per round of the loop in line {source_nest(loop).span.line}"
+        return sentence(f"{where} {verb} run once per round of the loop in line {source_nest(loop).span.line}")
     number = next((number for number, one in enumerate(plan.loops) if one is loop), -1)
     outer = _around(number, plan.program.steps, None)
-    return f"{where} {verb} " + ("no loop" if outer is None else f"run once per round of the loop in line {outer}")
+    return sentence(
+        f"{where} {verb} " + ("no loop" if outer is None else f"run once per round of the loop in line {outer}")
+    )
 
 
 def _around(number: int, steps: Sequence[Step], line: int | None) -> int | None:
@@ -165,8 +201,8 @@ def _why_serial(loop: LoopPlan) -> str:
         message = blocker.said[0]
         if conflict is not None and not conflict.is_scalar:
             message = f"{conflict.iterations} meet in `{conflict.array}`{such_as(conflict)}"
-        return f"serial because {message} [{blocker.code}]"
-    return "serial"
+        return f"{message} [{blocker.code}]"
+    return ""
 
 
 def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
