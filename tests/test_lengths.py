@@ -198,3 +198,36 @@ def test_rows_that_may_be_reached_are_refused_before_anything_is_written(functio
     with pytest.raises(orion.ArgumentError, match=r"`A\[i\]` and `B\[i\]` differ in length: 5 and 3"):
         compiled(C, np.ones((9, 5)), np.ones((9, 3)), 9)
     assert not C.any()
+
+
+def between_loops(a, B, lo, hi):
+    k = B[lo:hi].shape[0]
+    for i in range(k):
+        a[i] += 1.0
+    return B[lo:hi, 1:].shape[1]
+
+
+def in_loops(a, B, lo, hi):
+    for i in range(len(a)):
+        k = B[lo:hi, lo:].shape[-1]
+        for j in range(k):
+            a[i] += B[lo, lo + j] * B[lo:hi].size
+        if B[lo:hi].shape[-2] > 1:
+            a[i] += B[:, lo:hi].shape[1] + (B[lo, :i] + 1.0).shape[0]
+
+
+def as_bounds(a, B, lo, hi):
+    while lo < B[lo:hi].shape[0]:
+        lo += 1
+        for i in range(B[lo:hi].T.shape[1]):
+            a[i] += 1.0
+    return lo
+
+
+@pytest.mark.parametrize("bounds", [(1, 3), (0, -1), (4, 2)])
+@pytest.mark.parametrize("function", [between_loops, in_loops, as_bounds], ids=lambda f: f.__name__)
+def test_shapes_of_parts_of_arrays_are_those_that_python_gives(function, bounds):
+    found, wanted = np.ones(6), np.ones(6)
+    matrix = np.arange(20.0).reshape(5, 4)
+    assert orion.parallel_for(function)(found, matrix, *bounds) == function(wanted, matrix, *bounds)
+    np.testing.assert_array_equal(found, wanted)

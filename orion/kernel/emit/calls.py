@@ -72,8 +72,7 @@ class Calls(Subscripts):
             case Form.NEW:
                 return self.new_array(expr)
             case Form.ATTRIBUTE:
-                owner = self.expression(expr.arguments[0]).at(ATOM)
-                return Code(f"{owner}.{name.removeprefix('attribute:')}", kind.dtype)
+                return self.attribute(expr, kind)
             case Form.PRODUCT if len(expr.arguments) == 2:
                 return self.product(*expr.arguments, kind)
             case Form.ELEMENTS:
@@ -82,6 +81,12 @@ class Calls(Subscripts):
                 return self.keyed(expr, kind)
             case _:
                 return self.other(expr)
+
+    def attribute(self, expr: Call, kind: ValueType) -> Code:
+        """An attribute of an array; of a shape, perhaps one extent alone."""
+        owner, *axis = expr.arguments
+        item = f"[{constant_value(axis[0])}]" if axis else ""
+        return Code(f"{self.expression(owner).at(ATOM)}.{expr.function.removeprefix('attribute:')}{item}", kind.dtype)
 
     def of_math(self, expr: Call, kind: ValueType) -> Code:
         """A function of `math`: of floats, but for those that take integers as they are."""
