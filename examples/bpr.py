@@ -29,6 +29,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from live import steps, waiting
 from numpy.typing import NDArray
 from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_curves
@@ -166,11 +167,12 @@ class Outcome:
     ranking: Ranking
 
 
-def trained(likes: Likes, options: argparse.Namespace, max_delay: int) -> Outcome:
-    Ranking(likes, options, max_delay).train()  # plans and compiles; its factors are thrown away
+def trained(name: str, likes: Likes, options: argparse.Namespace, max_delay: int) -> Outcome:
+    with waiting(f"{name}: planning and compiling"):
+        Ranking(likes, options, max_delay).train()  # its factors are thrown away
     ranking = Ranking(likes, options, max_delay)
     curve, seconds, latest = [ranking.auc()], [], 0
-    for _ in range(options.epochs):
+    for _ in steps(f"{name}: epochs", options.epochs):
         seconds.append(ranking.train())
         latest = max([latest, *(one.latest for one in rank_pairs.last_run.late)])
         curve.append(ranking.auc())
@@ -222,12 +224,12 @@ def run(options: argparse.Namespace) -> dict[str, Outcome]:
     found = {}
     with orion.session("serial", 1), warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)  # it is to be so
-        found["serial"] = trained(likes, options, 0)
+        found["serial"] = trained("serial", likes, options, 0)
     with orion.session(options.backend, options.workers):
         level = popularity(likes)
         print(f"AUC of items ranked by how many like them: {level:.4f}")
         print(f"\n{rank_pairs.plan(*Ranking(likes, options, options.max_delay).arguments())}", flush=True)
-        found["late"] = trained(likes, options, options.max_delay)
+        found["late"] = trained("late", likes, options, options.max_delay)
     show(found)
     if options.picture is not None:
         curves = {name: [*enumerate(one.curve)] for name, one in found.items()}

@@ -42,6 +42,7 @@ from typing import Any
 import numpy as np
 from lda import log_likelihood, unigram
 from lda_data import Corpus, generated, hold_out, read_docword
+from live import steps, waiting
 from numpy.typing import NDArray
 from options import add_running_options, parsed, picture_file, positive, whole
 from pictures import save_curves
@@ -258,10 +259,10 @@ class Outcome:
     model: Gibbs
 
 
-def train(model: Gibbs, held: Corpus, options: argparse.Namespace) -> Outcome:
+def train(name: str, model: Gibbs, held: Corpus, options: argparse.Namespace) -> Outcome:
     every = options.every or -(-options.sweeps // 10)
     curve, seconds, latest = [(0, model.likelihood())], [], 0
-    for number in range(1, options.sweeps + 1):
+    for number in steps(f"{name}: sweeps", options.sweeps):
         seconds.append(model.sweep())
         latest = max([latest, *(one.latest for one in sweep.last_run.late)])
         if number % every == 0 or number == options.sweeps:
@@ -327,11 +328,12 @@ def run(options: argparse.Namespace) -> dict[str, Outcome]:
             if name == "serial":  # it is to be so
                 warnings.simplefilter("ignore", orion.SerialLoopWarning)
             given = corpus, options.topics, options.alpha, options.beta, delay, options.seed
-            Gibbs(*given).sweep()  # plans and compiles; its topics are thrown away
+            with waiting(f"{name}: planning and compiling"):
+                Gibbs(*given).sweep()  # its topics are thrown away
             model = Gibbs(*given)
             if name == "late":
                 print(f"\n{sweep.plan(*model.arguments())}", flush=True)
-            found[name] = train(model, held, options)
+            found[name] = train(name, model, held, options)
     show(found, len(corpus))
     if options.picture is not None:
         save_curves(

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from pathlib import Path
 
+from live import show_lines_at_once
+
 BACKENDS = ("threads", "ray", "serial")
 
 
@@ -95,6 +97,7 @@ def add_running_options(parser: argparse.ArgumentParser, last_seed: int | None =
 def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options; exits with code 2 where the backend cannot have so many workers."""
     options = parser.parse_args(arguments)
+    show_lines_at_once()
     if options.backend == "serial" and options.workers not in (None, 1):
         parser.error(f"--workers {options.workers}: the serial backend has one worker")
     return options

@@ -19,6 +19,7 @@ from statistics import median
 from time import perf_counter
 
 import numpy as np
+from live import extrapolated
 from sgd_mf_data import Data, load
 from sgd_mf_options import parse_options
 from sgd_mf_report import Report, Row
@@ -141,7 +142,10 @@ class DivergedError(Exception):
 
 def compare(data: Data, options: Namespace, backend: str, report: Report) -> list[Row]:
     """A row per way to run the same training; only that of `backend` with --no-compare."""
-    rows = [serial_python(data, options)] if options.compare else []
+    rows = []
+    if options.compare:
+        with report.waiting("timing serial Python"):
+            rows.append(serial_python(data, options))
     for name in BACKENDS if options.compare else (backend,):
         with report.waiting(f"timing {TITLES[name]}"):
             rows.append(timed_if_possible(data, options, name))
@@ -161,14 +165,15 @@ def timed_if_possible(data: Data, options: Namespace, backend: str) -> Row:
 def serial_python(data: Data, options: Namespace) -> Row:
     """An epoch of the undecorated function, in the Python interpreter: extrapolated from a sample of the ratings."""
     training = Training(data, options)
-    count = min(SAMPLE, len(data.train))
-    keys = tuple(keys[:count] for keys in data.train.coords)
-    sample = orion.sparse(keys, data.train.values[:count], shape=data.train.shape)
     state = [array.to_numpy() for array in training.state]
-    start = perf_counter()
-    training.loop.serial(sample, *state, training.step, training.reg, 1)
-    epoch = (perf_counter() - start) * len(data.train) / count
-    return Row("serial Python", 1, epoch=epoch, note=f"extrapolated from {count:,} of the {len(data.train):,} ratings")
+
+    def run(count: int) -> None:
+        keys = tuple(keys[:count] for keys in data.train.coords)
+        sample = orion.sparse(keys, data.train.values[:count], shape=data.train.shape)
+        training.loop.serial(sample, *state, training.step, training.reg, 1)
+
+    epoch = extrapolated(run, len(data.train), SAMPLE)
+    return Row("serial Python", 1, epoch=epoch.seconds, note=f"an epoch in {epoch}")
 
 
 def timed(data: Data, options: Namespace, backend: str) -> Row:

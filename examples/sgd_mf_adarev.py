@@ -22,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 from adaptive import buffer_of
+from live import steps, waiting
 from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_curves
 from ratings_data import SHAPES
@@ -102,10 +103,11 @@ NAMES = ("SGD, exact", "AdaRevision, exact", "AdaGrad, late", "AdaRevision, late
 
 
 def trained(name: str, data: Data, options: argparse.Namespace) -> Outcome:
-    made(name, data, options).train(1)  # plans and compiles; its factors are thrown away
+    with waiting(f"{name}: planning and compiling"):
+        made(name, data, options).train(1)  # its factors are thrown away
     training, seconds = made(name, data, options), []
     found = Outcome([training.errors()])
-    for _ in range(options.epochs):
+    for _ in steps(f"{name}: epochs", options.epochs):
         seconds.append(training.train(1))
         if isinstance(training, LateTraining):
             found.latest = max(found.latest, training.latest())

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+from live import steps, waiting
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 HEADER = "epoch    train RMSE     test RMSE   updates/s"
-REFRESH = 4
-"""How often a second the terminal is drawn again: seldom, as it is done by a thread next to those being timed."""
-
 NARROWEST = 100
 """Columns of text when the output is not a terminal."""
 
@@ -46,14 +43,9 @@ class Report:
         """A text as it is: neither wrapped nor coloured."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    @contextmanager
-    def waiting(self, text: str) -> Iterator[None]:
-        """A sign of life while something takes time, on a terminal only."""
-        if self.console.is_terminal:
-            with self.console.status(text, refresh_per_second=REFRESH):
-                yield
-        else:
-            yield
+    def waiting(self, text: str) -> AbstractContextManager[None]:
+        """A sign of life while something takes time."""
+        return waiting(text, self.console)
 
     def header(self) -> None:
         """What the numbers of the lines of epochs are."""
@@ -61,11 +53,7 @@ class Report:
 
     def epochs(self, count: int) -> Iterator[int]:
         """The epochs 1 to count, with a bar that says how far they are."""
-        columns = TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        quiet = not self.console.is_terminal
-        bar = Progress(*columns, console=self.console, transient=True, disable=quiet, refresh_per_second=REFRESH)
-        with bar as progress:
-            yield from progress.track(range(1, count + 1), total=count)
+        return steps("training", count, self.console)
 
     def epoch(self, number: int, train_rmse: float, test_rmse: float, speed: float | None) -> None:
         """The line of one epoch; `speed` in updates per second."""

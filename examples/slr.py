@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from adaptive import buffer_of
+from live import steps, waiting
 from numpy.typing import NDArray
 from options import add_running_options, parsed, picture_file, positive, whole
 from pictures import save_curves
@@ -172,10 +173,11 @@ def running(way: Way, options: argparse.Namespace) -> Iterator[None]:
 def train(way: Way, samples: Samples, held: Samples, options: argparse.Namespace) -> Outcome:
     step = step_of(way.method, samples, options.step)
     with running(way, options):
-        Training(samples, way.method, step, way.max_delay).one_pass()  # plans and compiles; its weights are thrown away
+        with waiting(f"{way.name}: planning and compiling"):
+            Training(samples, way.method, step, way.max_delay).one_pass()  # its weights are thrown away
         training = Training(samples, way.method, step, way.max_delay)
         losses, seconds, latest = [training.loss(samples)], [], None
-        for _ in range(options.passes):
+        for _ in steps(f"{way.name}: passes", options.passes):
             seconds.append(training.one_pass())
             for one in training.loop.last_run.late:
                 latest = max(latest or 0, one.latest)

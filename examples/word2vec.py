@@ -27,6 +27,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from live import steps, waiting
 from numpy.typing import NDArray
 from options import add_running_options, parsed, picture_file, positive, whole
 from pictures import save_curves
@@ -189,11 +190,12 @@ class Outcome:
     training: Training
 
 
-def trained(text: Text, options: argparse.Namespace, max_delay: int) -> Outcome:
-    Training(text, options, max_delay).train()  # plans and compiles; its vectors are thrown away
+def trained(name: str, text: Text, options: argparse.Namespace, max_delay: int) -> Outcome:
+    with waiting(f"{name}: planning and compiling"):
+        Training(text, options, max_delay).train()  # its vectors are thrown away
     training = Training(text, options, max_delay)
     losses, purities, seconds, latest = [training.loss()], [text.purity(training.vectors)], [], 0
-    for _ in range(options.epochs):
+    for _ in steps(f"{name}: epochs", options.epochs):
         seconds.append(training.train())
         latest = max([latest, *(one.latest for one in skip_grams.last_run.late)])
         losses.append(training.loss())
@@ -253,10 +255,10 @@ def run(options: argparse.Namespace) -> dict[str, Outcome]:
     found = {}
     with orion.session("serial", 1), warnings.catch_warnings():
         warnings.simplefilter("ignore", orion.SerialLoopWarning)  # it is to be so
-        found["serial"] = trained(text, options, 0)
+        found["serial"] = trained("serial", text, options, 0)
     with orion.session(options.backend, options.workers):
         print(f"\n{skip_grams.plan(*Training(text, options, options.max_delay).arguments())}", flush=True)
-        found["late"] = trained(text, options, options.max_delay)
+        found["late"] = trained("late", text, options, options.max_delay)
     show(found)
     if options.picture is not None:
         curves = {name: [*enumerate(one.losses)] for name, one in found.items()}
