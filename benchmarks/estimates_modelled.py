@@ -44,8 +44,8 @@ from benchmarks.estimates import (
     timed,
     triangle,
 )
+from benchmarks.requirements import CPU_QUOTAS, missing_quotas, require
 
-CGROUPS = Path("/sys/fs/cgroup/cpu")
 PERIOD_US, WORKERS = 2000, 4
 SHARE_SECONDS = 1.0
 """For so long threads compute to see how much of a core they get."""
@@ -57,11 +57,10 @@ FAST = 64
 
 @contextmanager
 def half_a_core_each(workers: int) -> Iterator[list[Path]]:
-    """Each thread of this process's session, the calling one among them, has half of a core: the groups.
-    PermissionError and the like where there are no such groups."""
+    """Each thread of this process's session, the calling one among them, has half of a core: the groups."""
     names = {f"orion-{number}" for number in range(1, workers)}
     threads = [threading.get_native_id(), *(one.native_id or 0 for one in threading.enumerate() if one.name in names)]
-    groups = [CGROUPS / f"orion-estimates-{os.getpid()}-{number}" for number in range(len(threads))]
+    groups = [CPU_QUOTAS / f"orion-estimates-{os.getpid()}-{number}" for number in range(len(threads))]
     with ExitStack() as stack:
         for group, thread in zip(groups, threads, strict=True):
             group.mkdir()
@@ -69,7 +68,7 @@ def half_a_core_each(workers: int) -> Iterator[list[Path]]:
             (group / "cpu.cfs_period_us").write_text(str(PERIOD_US))
             (group / "cpu.cfs_quota_us").write_text(str(PERIOD_US // 2))
             (group / "tasks").write_text(str(thread))
-            stack.callback((CGROUPS / "tasks").write_text, str(thread))
+            stack.callback((CPU_QUOTAS / "tasks").write_text, str(thread))
         yield groups
 
 
@@ -209,11 +208,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=15, help="runs per loop")
     options = parser.parse_args()
-    try:
-        show_by_quota(options.repeats)
-        show_weak_scaling(options.repeats)
-    except PermissionError as error:
-        raise SystemExit(f"threads cannot be held to a part of a core here: {error}") from None
+    require("estimates", missing_quotas())
+    show_by_quota(options.repeats)
+    show_weak_scaling(options.repeats)
 
 
 if __name__ == "__main__":

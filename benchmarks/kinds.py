@@ -32,6 +32,7 @@ import numpy as np
 import orion
 from benchmarks.estimates import factorize
 from benchmarks.far_folder import far_folder
+from benchmarks.requirements import missing_fuse, require
 from orion.kinds.folders import FileArrays, leave_caches
 from orion.kinds.measured import MeasuredKinds
 from orion.kinds.runs import SCHEDULED
@@ -336,6 +337,8 @@ def main() -> None:
     parser.add_argument("--only", help="the name of one loop")
     parser.add_argument("--workers", choices=("one", "two", "both"), default="both", help="which runs to compare")
     options = parser.parse_args()
+    if options.folder is None:
+        require("kinds", missing_fuse())
     print(f"load when it began: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     chosen = [case for case in cases() if options.only in (None, case[0].__name__)]
     found: dict[str, list[Compared]] = {}

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -61,11 +60,16 @@ class TimeToRmse(NamedTuple):
     settings: Settings
 
 
+def library_path() -> Path:
+    """The file of the built library, named after all that it is built from."""
+    inputs = DRIVER.read_bytes() + " ".join(FLAGS).encode() + VERSION.encode()
+    return BUILD / f"libmf-{hashlib.sha256(inputs).hexdigest()[:12]}.so"
+
+
 @cache
 def library() -> ctypes.CDLL:
     """LIBMF and the driver as one shared library, fetched and built the first time."""
-    inputs = DRIVER.read_bytes() + " ".join(FLAGS).encode() + VERSION.encode()
-    path = BUILD / f"libmf-{hashlib.sha256(inputs).hexdigest()[:12]}.so"
+    path = library_path()
     if not path.exists():
         compile_library(fetch_source(), path)
     loaded = ctypes.CDLL(str(path))
@@ -86,7 +90,8 @@ def fetch_source() -> Path:
     if not archive.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
-        subprocess.run([*pip, "--dest", str(BUILD), f"libmf=={VERSION}"], check=True)
+        if subprocess.run([*pip, "--dest", str(BUILD), f"libmf=={VERSION}"], check=False).returncode:
+            raise SystemExit(f"bench: the source of LIBMF {VERSION} cannot be downloaded: put it at {archive}")
     if not source.exists():
         with tarfile.open(archive) as packed:
             packed.extractall(BUILD, filter="data")
@@ -94,12 +99,9 @@ def fetch_source() -> Path:
 
 
 def compile_library(source: Path, path: Path) -> None:
-    compiler = shutil.which("g++")
-    if compiler is None:
-        raise SystemExit("building LIBMF needs g++, which isn't on the PATH")
     unfinished = path.with_suffix(".part")
     wraps = [f"-Wl,--wrap={name}" for name in WRAPPED]
-    command = [compiler, *FLAGS, *wraps, f"-I{source}", str(DRIVER), str(source / "mf.cpp"), "-o", str(unfinished)]
+    command = ["g++", *FLAGS, *wraps, f"-I{source}", str(DRIVER), str(source / "mf.cpp"), "-o", str(unfinished)]
     subprocess.run(command, check=True)
     unfinished.rename(path)
 

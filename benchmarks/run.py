@@ -15,9 +15,11 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import libmf_peer
 from measure import Ratio, Results
 from ratings import generate, split
 from ray_and_threads import measure_ray
+from requirements import missing_program, require
 from rich.console import Console
 from rich.table import Table
 from speed import measure_speed
@@ -32,6 +34,8 @@ EPOCHS = {"1m": 10, "10m": 3}  # per measurement of speed
 
 def main() -> None:
     options = arguments()
+    if options.only != "ray" and not libmf_peer.library_path().exists():
+        require("bench", missing_program("g++", "building LIBMF"))
     console = Console()
     results = Results()
     for size in ("1m", "10m") if options.large else ("1m",):

@@ -25,7 +25,8 @@ from rich.table import Table
 
 import orion
 from benchmarks.measure import seconds
-from benchmarks.slow_worker import CGROUPS, PERIOD_US, bits, epochs
+from benchmarks.requirements import CPU_QUOTAS, missing_quotas, require
+from benchmarks.slow_worker import PERIOD_US, bits, epochs
 from benchmarks.uneven import walks
 from orion.plan.deal import ByTimes
 from tests.ray_nodes import session_on
@@ -63,7 +64,7 @@ class Cores:
     """Groups of processes: one for workers at full speed, one for those at half."""
 
     def __init__(self) -> None:
-        self._folders = {name: CGROUPS / f"orion-{name}-node-{os.getpid()}" for name in ("fast", "slow")}
+        self._folders = {name: CPU_QUOTAS / f"orion-{name}-node-{os.getpid()}" for name in ("fast", "slow")}
 
     def __enter__(self) -> Cores:
         for name, folder in self._folders.items():
@@ -77,7 +78,7 @@ class Cores:
     def __exit__(self, *_: object) -> None:
         for folder in self._folders.values():
             for process in (folder / "cgroup.procs").read_text().split():
-                (CGROUPS / "cgroup.procs").write_text(process)
+                (CPU_QUOTAS / "cgroup.procs").write_text(process)
             folder.rmdir()
 
     def put(self, process: int, name: str) -> None:
@@ -109,8 +110,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Two nodes, one of which becomes slow and fast again.")
     parser.add_argument("--calls", type=int, default=20, help="calls of each part (default 20)")
     options = parser.parse_args()
-    if not (CGROUPS / "cpu.cfs_quota_us").exists() or os.geteuid():
-        raise SystemExit(f"this needs root, and cgroup v1 with the controller `cpu` at {CGROUPS}")
+    require("slow_node", missing_quotas())
     table = Table("loop", "schedule", *(f"{part}, ms" for part in PARTS), "bytes moved, each call that did")
     lines = []
     with Cores() as cores, session_on((1, 1), STORE) as session:

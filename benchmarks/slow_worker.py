@@ -24,7 +24,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -34,9 +33,9 @@ from rich.table import Table
 
 import orion
 from benchmarks.measure import interleaved, seconds
+from benchmarks.requirements import CPU_QUOTAS, missing_quotas, require
 from benchmarks.uneven import sweeps, walks
 
-CGROUPS = Path("/sys/fs/cgroup/cpu")
 PERIOD_US = 4000
 """A tick of the kernel's clock at 250 Hz: with shorter periods a worker gets less than half of the time. A worker that
 is stopped in a tile has others wait for that for half as long at most."""
@@ -77,7 +76,7 @@ class Brake:
     """A group of threads that get half of a processor each period."""
 
     def __init__(self) -> None:
-        self._folder = CGROUPS / f"orion-slow-{os.getpid()}"
+        self._folder = CPU_QUOTAS / f"orion-slow-{os.getpid()}"
 
     def __enter__(self) -> Brake:
         self._folder.mkdir()
@@ -88,7 +87,7 @@ class Brake:
 
     def __exit__(self, *_: object) -> None:
         for thread in (self._folder / "tasks").read_text().split():
-            (CGROUPS / "tasks").write_text(thread)
+            (CPU_QUOTAS / "tasks").write_text(thread)
         self._folder.rmdir()
 
     @contextmanager
@@ -100,7 +99,7 @@ class Brake:
             yield
         finally:
             for thread in threads:
-                (CGROUPS / "tasks").write_text(str(thread))
+                (CPU_QUOTAS / "tasks").write_text(str(thread))
 
 
 @contextmanager
@@ -206,8 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Two workers, one of them at half speed, and unequal tiles.")
     parser.add_argument("--repeats", type=int, default=11, help="measurements of each (default 11)")
     options = parser.parse_args()
-    if not (CGROUPS / "cpu.cfs_quota_us").exists() or os.geteuid():
-        raise SystemExit(f"this needs root, and cgroup v1 with the controller `cpu` at {CGROUPS}")
+    require("slow_worker", missing_quotas())
     columns = ("loop", "bits", "1 worker, ms", "worker 1", "static, ms", "idle", "dynamic, ms", "idle", "best")
     table = Table(*columns, "dynamic / static")
     with Brake() as brake:

@@ -21,6 +21,19 @@ def test_an_unknown_comparison_is_refused(capsys):
     assert "invalid choice" in capsys.readouterr().err
 
 
+def test_options_go_to_the_comparison_that_has_them(monkeypatch, tmp_path, capsys):
+    ran = []
+
+    class Ended:
+        returncode = 0
+
+    monkeypatch.setattr(run.subprocess, "run", lambda command, **_: ran.append(command[2:]) or Ended)
+    assert run.main(["--only", "kmeans", "lda", "--full", "--corpus", str(tmp_path / "a")]) == 0
+    lda = ["benchmarks.peers.lda", "--full", "--corpus", str(tmp_path / "a")]
+    assert ran == [["benchmarks.peers.kmeans"], lda]
+    assert "lda: 0 s\n" in capsys.readouterr().out
+
+
 def test_a_missing_package_is_said(capsys):
     assert installed("numpy", "numpy")
     assert capsys.readouterr().out == ""

@@ -26,8 +26,9 @@ from rich.table import Table
 from benchmarks.measure import machine
 from benchmarks.paced.one import FAST
 from benchmarks.process import told_by
+from benchmarks.requirements import missing_hosts, require
 from benchmarks.written import RESULTS, as_json, markdown, stem, write
-from tests.hosts import cluster, why_not
+from tests.hosts import cluster
 
 LINKS, PARTS = (100.0, 20.0), (0.1, 1.0)
 LIMIT = 300.0
@@ -61,9 +62,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="of samples")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the hosts are taken away then, too
-    if why := why_not():
-        print(f"there can be no hosts here: {why}")
-        return 0
+    require("ahead", missing_hosts())
     with cluster(2, FAST) as found:
         arguments = ["--address", found.address, "--hosts", *(host.name for host in found.hosts)]
         arguments += ["--links", *map(str, options.links), "--parts", *map(str, options.parts)]

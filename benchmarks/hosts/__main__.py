@@ -33,8 +33,9 @@ from benchmarks.hosts.programs import PROGRAMS, SCALES
 from benchmarks.hosts.results import BYTES, TIMES, Row, agreement, documented
 from benchmarks.measure import machine
 from benchmarks.process import told_by
+from benchmarks.requirements import missing_hosts, require
 from benchmarks.written import RESULTS, as_json, figures_folder, stem, write
-from tests.hosts import Cluster, cluster, why_not
+from tests.hosts import Cluster, cluster
 
 MEGABITS = (1000, 100, 20)
 CALLS, QUICK_CALLS = 5, 2
@@ -105,9 +106,7 @@ def main() -> int:
     """Measure, print the table, and write results and figures."""
     options = chosen()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the hosts are taken away then, too
-    if why := why_not():
-        print(f"there can be no hosts here: {why}")
-        return 0
+    require("hosts", missing_hosts())
     rows, failed = measured(options)
     rows.sort(key=lambda row: list(PROGRAMS).index(row.name))
     lines = [*agreement(rows), *notes(rows), *failed]

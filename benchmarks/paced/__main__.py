@@ -31,8 +31,9 @@ from benchmarks.paced.one import EPOCHS, FAST, POLICIES
 from benchmarks.paced.pictures import figure, medians
 from benchmarks.paced.programs import PROGRAMS
 from benchmarks.process import told_by
+from benchmarks.requirements import missing_hosts, require
 from benchmarks.written import RESULTS, as_json, figures_folder, markdown, stem, write
-from tests.hosts import cluster, why_not
+from tests.hosts import cluster
 
 SHARES = (0.05, 0.2, 0.8)
 LIMIT = 600.0
@@ -88,9 +89,7 @@ def main() -> int:
     """Measure, print the table, and write results and the figure."""
     options = chosen()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the hosts are taken away then, too
-    if why := why_not():
-        print(f"there can be no hosts here: {why}")
-        return 0
+    require("paced", missing_hosts())
     rows, failed = measured(options)
     found = medians(rows)
     console = Console(width=150)

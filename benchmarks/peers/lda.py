@@ -1,6 +1,7 @@
 """The time that topic models take to a held-out perplexity: `examples/lda.py` and `lda_gibbs.py` next to tomotopy.
 
-    python -m benchmarks.peers.lda                                   # from the project's folder
+    python -m benchmarks.peers.lda                                   # a generated corpus; from the project's folder
+    python -m benchmarks.peers.lda --corpus docword.kos.txt.gz --full    # a real one; five seeds
     python -m benchmarks.peers.lda --peer ../peers/bin/python        # tomotopy is installed in another environment
 
 tomotopy's LDAModel (collapsed Gibbs sampling) trains for some sweeps; its time is that of `train`. Then each of Orion's
@@ -18,6 +19,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -28,10 +30,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROOT = Path(__file__).parents[2]
-KOS = ROOT.parent / "shared" / "data" / "kos" / "docword.kos.txt.gz"
+DOCUMENTS, VOCABULARY, LENGTH, DRAWN_TOPICS = 3430, 6906, 136, 50
+"""Of the generated corpus: the size of the KOS entries of UCI."""
+
+SEEDS, FULL_SEEDS = 2, 5
 sys.path.insert(0, str(ROOT / "examples"))
 
-from lda_data import Corpus, hold_out, read_docword  # noqa: E402  (needs NumPy alone: Orion is imported where it runs)
+# These need NumPy alone: Orion is imported where it runs.
+from lda_data import Corpus, generated, hold_out, read_docword  # noqa: E402
+
+from benchmarks.requirements import require  # noqa: E402
 
 
 def perplexity(corpus: Corpus, held: Corpus, topics: NDArray[Any], options: argparse.Namespace) -> float:
@@ -59,13 +67,8 @@ def save(path: Path, corpus: Corpus, held: Corpus) -> None:
 
 
 def train_tomotopy(options: argparse.Namespace) -> dict[str, Any]:
-    try:
-        import tomotopy
-    except ImportError:
-        text = (
-            f"tomotopy is not installed for {sys.executable}: `pip install tomotopy`, or name another Python by --peer"
-        )
-        raise SystemExit(text) from None
+    import tomotopy
+
     corpus, held = load(options.data)
     priors = {"k": options.topics, "alpha": options.alpha, "eta": options.beta}
     model = tomotopy.LDAModel(**priors, seed=options.seed + 1, min_cf=0, rm_top=0)
@@ -140,7 +143,7 @@ CONTENDERS = {"tomotopy": train_tomotopy, "lda.py": train_warp, "lda_gibbs.py": 
 
 def told_by(python: str, contender: str, data: Path, options: argparse.Namespace, **more: Any) -> dict[str, Any]:
     """What a training in a process of its own tells. SystemExit where it fails."""
-    given = {name: value for name, value in vars(options).items() if name not in ("corpus", "peer", "seeds")}
+    given = {name: value for name, value in vars(options).items() if name not in ("corpus", "peer", "seeds", "full")}
     given |= {"contender": contender, "data": data, **more}
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
     command = [python, "-m", "benchmarks.peers.lda", *arguments]
@@ -155,7 +158,11 @@ def told_by(python: str, contender: str, data: Path, options: argparse.Namespace
 
 
 def compare(options: argparse.Namespace) -> None:
-    corpus, held = hold_out(read_docword(options.corpus), 0)
+    if options.corpus is None:
+        whole = generated(DOCUMENTS, VOCABULARY, LENGTH, DRAWN_TOPICS, 0)
+    else:
+        whole = read_docword(options.corpus)
+    corpus, held = hold_out(whole, 0)
     print(f"{corpus.about}: {len(corpus):,} tokens, {len(held):,} held out; {options.topics} topics")
     print("seed  contender            s   CPU s  sweeps  perplexity     M/s  / tomotopy's s")
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in CONTENDERS}
@@ -186,9 +193,10 @@ def compare(options: argparse.Namespace) -> None:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Topic models next to tomotopy.")
-    parser.add_argument("--corpus", type=Path, default=KOS, metavar="FILE", help="(default: %(default)s)")
+    parser.add_argument("--corpus", type=Path, metavar="FILE", help="bags of words (default: a corpus is generated)")
     parser.add_argument("--peer", default=sys.executable, metavar="PYTHON", help="with tomotopy (default: this one)")
-    parser.add_argument("--seeds", type=int, default=5, help="(default: %(default)s)")
+    parser.add_argument("--full", action="store_true", help=f"{FULL_SEEDS} seeds")
+    parser.add_argument("--seeds", type=int, help=f"(default: {SEEDS}; {FULL_SEEDS} with --full)")
     parser.add_argument("--topics", type=int, default=100, help="(default: %(default)s)")
     parser.add_argument("--alpha", type=float, default=0.1, help="(default: %(default)s)")
     parser.add_argument("--beta", type=float, default=0.01, help="tomotopy's eta (default: %(default)s)")
@@ -205,7 +213,18 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=hidden, help=hidden)
     parser.add_argument("--seed", type=int, default=hidden, help=hidden)
     parser.add_argument("--until", type=float, default=hidden, help=hidden)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.seeds = options.seeds or (FULL_SEEDS if options.full else SEEDS)
+    return options
+
+
+def missing_tomotopy(python: str) -> str:
+    """Return the sentence about a Python without tomotopy; "" where it is installed."""
+    if python == sys.executable and find_spec("tomotopy"):
+        return ""
+    found = subprocess.run([python, "-c", "import tomotopy"], capture_output=True, check=False)
+    text = f"tomotopy is not installed for {python}: `pip install tomotopy`, or name another Python by --peer"
+    return text if found.returncode else ""
 
 
 def main() -> None:
@@ -213,6 +232,7 @@ def main() -> None:
     if hasattr(options, "contender"):
         print(json.dumps(CONTENDERS[options.contender](options)))
     else:
+        require("lda.py", missing_tomotopy(options.peer))
         try:
             compare(options)
         except (OSError, ValueError) as error:

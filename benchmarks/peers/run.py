@@ -2,6 +2,7 @@
 
 python -m benchmarks.peers.run                       # from the project's folder; `make peers` does the same
 python -m benchmarks.peers.run --only kmeans pagerank
+python -m benchmarks.peers.run --full --corpus docword.kos.txt.gz    # topic models of a real corpus, five seeds
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
 
 from benchmarks.process import ROOT
 
@@ -22,13 +25,16 @@ def present(names: Sequence[str] = ORDER) -> list[str]:
     return [name for name in names if find_spec(f"benchmarks.peers.{name}") is not None]
 
 
-def run(names: Sequence[str]) -> list[str]:
-    """Run comparisons in turn; the names of those that failed."""
+def run(names: Sequence[str], options: Mapping[str, Sequence[str]]) -> list[str]:
+    """Run comparisons in turn, with the options of each; the names of those that failed."""
     failed = []
     for name in names:
+        start = perf_counter()
         print(f"\n{name}", flush=True)
-        if subprocess.run([sys.executable, "-m", f"benchmarks.peers.{name}"], cwd=ROOT, check=False).returncode:
+        command = [sys.executable, "-m", f"benchmarks.peers.{name}", *options.get(name, ())]
+        if subprocess.run(command, cwd=ROOT, check=False).returncode:
             failed.append(name)
+        print(f"{name}: {perf_counter() - start:.0f} s", flush=True)
     return failed
 
 
@@ -36,7 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = present()
     parser = argparse.ArgumentParser(description="Programs by Orion next to well-known libraries.")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names))
-    failed = run(parser.parse_args(arguments).only)
+    parser.add_argument("--corpus", type=Path, metavar="FILE", help="of the topic models (default: generated)")
+    parser.add_argument("--full", action="store_true", help="five seeds of the topic models, not two")
+    given = parser.parse_args(arguments)
+    of_topics = ["--full"] * given.full + ([] if given.corpus is None else ["--corpus", str(given.corpus.resolve())])
+    failed = run(given.only, {"lda": of_topics})
     if failed:
         print(f"\nfailed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

@@ -30,8 +30,9 @@ from rich.table import Table
 from benchmarks.measure import machine
 from benchmarks.paced.one import FAST
 from benchmarks.process import told_by
+from benchmarks.requirements import missing_hosts, require
 from benchmarks.written import RESULTS, as_json, markdown, stem, write
-from tests.hosts import cluster, why_not
+from tests.hosts import cluster
 
 LINKS = (100.0, 1000.0)
 LIMIT = 600.0
@@ -76,9 +77,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="of samples and weights")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the hosts are taken away then, too
-    if why := why_not():
-        print(f"there can be no hosts here: {why}")
-        return 0
+    require("served", missing_hosts())
     with cluster(options.hosts, FAST) as found:
         names = [host.name for host in found.hosts]
         arguments = ["--address", found.address, "--hosts", *names, "--links", *map(str, options.links)]
