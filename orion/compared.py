@@ -40,6 +40,10 @@ ERROR = "error"
 TINY = {"float32": 1e-6, "float64": 1e-12}
 """Differences that are this part of the largest element of an array count as rounding: of what cancels out."""
 
+OF_SUMS = 4
+"""So do those of a number that are this many units of rounding of all that a sum over an array of the call adds up, the
+magnitudes of its elements: a sum of n numbers of both signs is as wrong as n of them are by one unit."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
@@ -51,10 +55,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a run has left: arrays and returned values by name, or the error that it raised."""
+    """What a run has left: arrays and returned values by name, or the error that it raised. `magnitude` is the largest
+    sum of the magnitudes of the elements of one of the arrays that it had."""
 
     contents: Mapping[str, Content]
     error: Exception | None = None
+    magnitude: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +214,10 @@ def compare(runs: Runs, first: Outcome, second: Outcome, expected: Expected, not
             return Comparison(runs, (), expected, note, (), type(first.error).__name__)
         return Comparison(runs, (), expected, note, (_structural(ERROR, runs, raised),))
     names = (*first.contents, *(name for name in second.contents if name not in first.contents))
-    compared = (_difference(name, runs, first.contents.get(name), second.contents.get(name)) for name in names)
+    magnitude = max(first.magnitude, second.magnitude)
+    compared = (
+        _difference(name, runs, first.contents.get(name), second.contents.get(name), magnitude) for name in names
+    )
     return Comparison(runs, _shown(names), expected, note, tuple(one for one in compared if one is not None))
 
 
@@ -227,7 +236,9 @@ def _structural(name: str, runs: Runs, values: tuple[Any, Any]) -> Difference:
     return Difference(name, runs, 1, 1, None, None, None, (), values, is_rounding=False)
 
 
-def _difference(name: str, runs: Runs, expected: Content | None, found: Content | None) -> Difference | None:
+def _difference(
+    name: str, runs: Runs, expected: Content | None, found: Content | None, magnitude: float
+) -> Difference | None:
     """What differs in an array or a number of two runs, None where nothing does."""
     if expected is None or found is None or _form(expected.array) != _form(found.array):
         told = tuple(None if one is None else _in_words(one.array) for one in (expected, found))
@@ -253,7 +264,7 @@ def _difference(name: str, runs: Runs, expected: Content | None, found: Content 
         ulps=_ulps(first, second),
         place=place if expected.keys is None else tuple(int(key[at]) for key in expected.keys),
         values=(first[0], second[0]),
-        is_rounding=_are_near(first, second, sizes, expected.array, found.array),
+        is_rounding=_are_near(first, second, sizes, _largest(expected, found), 0.0 if differing.shape else magnitude),
     )
 
 
@@ -316,14 +327,28 @@ def _numbered(floats: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(bits < 0, np.iinfo(f"i{floats.dtype.itemsize}").min - bits, bits)
 
 
-def _are_near(first: NDArray[Any], second: NDArray[Any], sizes: NDArray[np.float64], *whole: NDArray[Any]) -> bool:
-    """Whether elements that differ by `sizes` do so by rounding: little of themselves, or very little of the largest
-    element of their arrays."""
+def _largest(*contents: Content) -> float:
+    """The largest finite magnitude of an element."""
+    return max(float(np.max(np.abs(one.array), where=np.isfinite(one.array), initial=0)) for one in contents)
+
+
+def _are_near(
+    first: NDArray[Any], second: NDArray[Any], sizes: NDArray[np.float64], largest: float, magnitude: float
+) -> bool:
+    """Whether elements that differ by `sizes` do so by rounding: by little of themselves, by very little of the
+    `largest` element of their arrays, or as sums of numbers of such a `magnitude` do."""
     if first.dtype.kind not in "fc":
         return False
-    kind = min((one.real.dtype for one in (first, second)), key=lambda one: one.itemsize).name
+    kind = min((one.real.dtype for one in (first, second)), key=lambda one: one.itemsize)
     each = np.maximum(np.abs(first), np.abs(second)).astype(np.float64)
-    largest = max(float(np.max(np.abs(one), where=np.isfinite(one), initial=0.0)) for one in whole)
-    near, tiny = NEAR.get(kind, NEAR["float64"]), TINY.get(kind, TINY["float64"])
+    near, tiny = (table.get(kind.name, table["float64"]) for table in (NEAR, TINY))
+    least = max(tiny * largest, OF_SUMS * float(np.finfo(kind).eps) * magnitude)
     with np.errstate(all="ignore"):
-        return bool(np.all(np.isfinite(sizes) & (sizes <= np.maximum(near * each, tiny * largest))))
+        return bool(np.all(np.isfinite(sizes) & (sizes <= np.maximum(near * each, least))))
+
+
+def magnitude_of(array: NDArray[Any]) -> float:
+    """The sum of the finite magnitudes of the elements of an array of floats; 0 for others."""
+    if array.dtype.kind not in "fc":
+        return 0.0
+    return float(np.sum(np.abs(array), where=np.isfinite(array), dtype=np.float64))

@@ -22,7 +22,7 @@ from orion.arrays.accumulator import taken
 from orion.arrays.copied import Changeable, copied, leaves, reordered
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
-from orion.compared import EACH, ONE, PYTHON, RETURNED, Content, Expected, Outcome, Verification, compare
+from orion.compared import EACH, ONE, PYTHON, RETURNED, Content, Expected, Outcome, Verification, compare, magnitude_of
 from orion.errors import OrionError, RescaledError
 from orion.inspect.text.words import counted, listed
 from orion.ir.function import Buffered
@@ -103,7 +103,9 @@ class Runs:
                 if isinstance(error, OrionError) and not isinstance(error, OF_PYTHON):
                     raise
                 return Outcome({}, error)
-            return Outcome(self._contents(copies) | dict(_returned(RETURNED, returned)))
+            contents = self._contents(copies) | dict(_returned(RETURNED, returned))
+            arrays = [content.array for name, leaf in leaves(copies) for _, content in _content(name, leaf)]
+            return Outcome(contents, magnitude=max(map(magnitude_of, arrays), default=0.0))
 
     @contextmanager
     def _given_back(self) -> Iterator[None]:

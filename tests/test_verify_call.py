@@ -504,6 +504,14 @@ def test_what_cancels_out_in_an_array_is_rounding():
     assert not found_in(first[1:], second[1:], "rounding").is_same
 
 
+def test_a_sum_that_cancels_out_differs_by_rounding(two_workers):
+    rng = RNG(9)
+    half = rng.random(20_000).astype(np.float32)
+    found = total.verify(rng.permutation(np.concatenate([half, -half])))
+    assert found
+    assert found.differences[0].relative > 1e-3
+
+
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
