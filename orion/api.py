@@ -33,6 +33,7 @@ from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
 from orion.prepared_call import Options, Prepared
+from orion.replayed import differences
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
 from orion.source import Span
@@ -255,8 +256,8 @@ class ParallelFunction(Generic[P, R]):
         workers, while no loop of the session runs, and leaves `last_run` and profiles as they are.
 
         PlanError where `run` is one of another function, or of this one before it was changed, and where these
-        arguments would not run with its plan: other shapes, dtypes or integers, other sparse arrays than those of the
-        run, or loops that have been inspected since.
+        arguments would not run with its plan, with what differs: shapes, dtypes or integers, the keys of sparse arrays,
+        the contents of index arrays by which loops were inspected or shown to be parallel, or a later inspection.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -285,9 +286,11 @@ class ParallelFunction(Generic[P, R]):
             raise PlanError(describe(what, hint=f"give a `{name}.last_run` of this function as it is now"))
         arguments = preparation.with_outside(given)
         found = preparation.prepare(arguments, ran.workers, ran.force_parallel)
-        if found is not ran.prepared and not found.plan.is_like(ran.prepared.plan):
-            hint = "give arguments of the shapes, dtypes and integers of the run, and its sparse arrays"
-            raise PlanError(describe(f"{name}.replay(): the plan of the run is not one for these arguments", hint=hint))
+        different = () if found is ran.prepared else differences(found, ran.prepared)
+        if different:
+            what = f"{name}.replay(): the plan of the run is not one for these arguments"
+            hint = "give the arguments of the run, with what they held before it"
+            raise PlanError(describe(what, why="; ".join(different), hint=hint))
         returned = taken(session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)), given)
         session.after_call()
         return cast(R, returned)

@@ -367,18 +367,6 @@ class Plan:
 
         return plan_to_dict(self.function)
 
-    def is_like(self, other: Plan) -> bool:
-        """Whether another plan of the function is the same, but for what the contents of arrays have to do with it that
-        show how much work there is, and for who is dealt which tiles: any such tiles are right for all contents."""
-        plans = [plan.to_dict() for plan in (self, other)]
-        for loops in zip(*(plan["loops"] for plan in plans), strict=False):
-            for loop in loops:
-                del loop["deal"]
-            if any(loop["weighed_by"] for loop in loops):
-                for loop in loops:
-                    del loop["blocks"], loop["weighed_by"]
-        return plans[0] == plans[1]
-
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
 

@@ -47,6 +47,7 @@ LAYERS = (
         "orion.preparations",
         "orion.prepare",
         "orion.prepared_call",
+        "orion.replayed",
         "orion.methods",
         "orion.unanalysed",
     ),

@@ -5,6 +5,7 @@ import pytest
 
 import orion
 from orion.errors import PlanError
+from orion.replayed import differences
 from orion.runtime.backend import LocalBackend
 
 
@@ -111,6 +112,81 @@ def test_arguments_that_the_plan_is_not_for_are_refused(other):
     with pytest.raises(PlanError, match="not one for these arguments"):
         total.replay(total.last_run, other)
     np.testing.assert_array_equal(other, before)
+
+
+@orion.parallel_for
+def scatter(a, to, out):
+    for i in range(to.shape[0]):
+        out[to[i]] = a[i]
+
+
+@orion.parallel_for
+def hop(x, to):
+    for i in range(to.shape[0]):
+        x[to[i]] = 0.5 * x[i] + 1.0
+
+
+@orion.parallel_for
+def first_rows(a, rows):
+    for i in range(rows):
+        a[i] = 2.0 * a[i]
+
+
+@orion.parallel_for
+def with_option(a, mode="twice"):
+    for i in range(a.shape[0]):
+        a[i] = 2.0 * a[i] if mode == "twice" else 3.0 * a[i]
+
+
+def elements(seed, count=3000):
+    rng = np.random.default_rng(seed)
+    return orion.sparse((rng.integers(0, 60, count), rng.integers(0, 40, count)), rng.random(count), shape=(60, 40))
+
+
+PLACES = np.random.default_rng(0).permutation(5000)
+TWICE = np.where(np.arange(5000) == 7, PLACES[0], PLACES)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "others", "why"),
+    [
+        (total, dense(999), [np.ones(99)], r"`a` has shape \(99,\), and had \(999,\) in the run"),
+        (total, dense(999), [np.ones(999, np.float32)], "dtype float32 with 1 dimension, and was"),
+        (first_rows, [np.ones(9), 5], [np.ones(9), 4], "`rows` is 4, and was 5 in the run"),
+        (with_option, [np.ones(9)], [np.ones(9), "thrice"], "`mode` is 'thrice', and was 'twice' in the run"),
+        (sgd, [R, *dense(60), *dense(40)], [elements(1, 2999), *dense(60), *dense(40)], "`R` has 2,999 elements"),
+        (sgd, [R, *dense(60), *dense(40)], [elements(5), *dense(60), *dense(40)], "`R` has elements with other keys"),
+        (scatter, [np.ones(5000), PLACES, np.ones(5000)], [np.ones(5000), TWICE, np.ones(5000)],
+         "`to` has no two equal elements: it does not hold now, and it held in the run"),
+        (hop, [np.ones(5000), PLACES], [np.ones(5000), np.roll(PLACES, 1)],
+         "the contents of `to` are others than in the run"),
+    ],
+)  # fmt: skip
+def test_what_differs_from_the_run_is_told(function, given, others, why):
+    with orion.session("threads", 2, force_parallel=True):
+        function(*given)
+        with pytest.raises(PlanError, match=why):
+            function.replay(function.last_run, *others)
+
+
+def test_an_inspection_since_is_told():
+    preparation, given = hop._bind((np.ones(5000), PLACES), {})
+    as_written, in_tiles = (preparation.prepare(given, 2, force) for force in (False, True))
+    assert "has been inspected since, and would run in the tiles" in differences(in_tiles, as_written)[0]
+    assert "ran in tiles that an inspection had found" in differences(as_written, in_tiles)[0]
+
+
+@pytest.mark.parametrize("function", [scatter, hop])
+def test_copies_of_the_arguments_of_a_run_are_replayed(function):
+    given = {
+        scatter: lambda: [np.ones(5000), PLACES.copy(), np.ones(5000)],
+        hop: lambda: [np.ones(5000), PLACES.copy()],
+    }
+    first, again = given[function](), given[function]()
+    with orion.session("threads", 2, force_parallel=True):
+        function(*first)
+        function.replay(function.last_run, *again)
+    assert bits(again) == bits(first)
 
 
 def test_a_run_of_another_function_is_refused():
