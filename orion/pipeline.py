@@ -48,6 +48,7 @@ from orion.passes.element_stores import stored_arrays, with_stored_elements
 from orion.passes.extreme_places import with_extremes_by_name
 from orion.passes.extremes import with_running_extremes
 from orion.passes.flat_loops import with_nested_loops
+from orion.passes.given_anew import with_parameters_given_anew
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
 from orion.passes.kernel_limits import refuse_in_kernels
@@ -128,6 +129,12 @@ PASSES: tuple[Pass, ...] = (
     Pass("inline", "calls of helpers are their bodies", lambda f, known: inline_helpers(f, known.types), True),
     Pass("calls", "calls that write are statements", lambda f, known: with_calls_first(f, known.types), True),
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
+    Pass(
+        "anew",
+        "parameters given other values have other names",
+        lambda f, known: with_parameters_given_anew(f, known.types),
+        True,
+    ),
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("stores", "stored elements are scalars", lambda f, known: with_stored_elements(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),

@@ -128,3 +128,32 @@ def test_the_value_before_a_loop_without_trips(name, k):
             mine, its = (*given()[:3], k), (*given()[:3], k)
             assert orion.parallel_for(function)(*mine) == function(*its)
             np.testing.assert_array_equal(mine[2], its[2])
+
+
+PARAMETERS = {
+    "not read": "for k in range(n):\n    y[k] += x[k]",
+    "read before": "s = 2 * k\nfor k in range(n):\n    y[k] += s\nreturn s",
+    "read after": "for k in range(n):\n    y[k] += x[k]\nreturn k",
+    "read after no trip": "for k in range(n, n):\n    y[k] += x[k]\nreturn k",
+    "read in the next round": "for t in range(2):\n    y[0] += k\n    for k in range(n):\n        y[k] += x[k]",
+    "another value": "k = 3\nfor u in range(k, n):\n    y[u] += x[k]\nreturn k",
+    "in a while": "while y[0] < 9.0:\n    for k in range(n):\n        y[k] += x[k] + 1.0",
+}
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("k", [2.5, np.float32(0.5), np.uint8(7), True])
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_that_is_a_loop_variable(name, k):
+    function = of_text(PARAMETERS[name])
+    with orion.session(workers=2, force_parallel=True):
+        decorated = orion.parallel_for(function)
+        mine, its = (*given()[:3], k), (*given()[:3], k)
+        assert decorated(*mine) == function(*its)
+        np.testing.assert_array_equal(mine[2], its[2])
+
+
+def test_a_plan_names_it_as_the_user_does():
+    said = orion.parallel_for(of_text(PARAMETERS["read before"])).explain(*given()[:3], 2.5)
+    assert "blocks of k" in said
+    assert "k_" not in said

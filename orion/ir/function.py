@@ -109,7 +109,8 @@ class Stands:
 @dataclass(frozen=True, slots=True)
 class HelperLocal:
     """A name that stands for a local of a helper put in place of its call, where the function has another of that name
-    (`orion.passes.inline`)."""
+    (`orion.passes.inline`); or, where `helper` is empty, for a parameter that the function gives another value
+    (`orion.passes.given_anew`)."""
 
     name: str
     helper: str
@@ -343,7 +344,7 @@ def in_users_words(text: str, function: Function) -> str:
     for sums in function.accumulated:
         said |= {name: f"{sums.source}[{k}]" for k, name in enumerate(sums.names) if sums.is_tuple}
     for one in function.helper_locals:
-        words = f"{one.helper}.{one.local}"
+        words = f"{one.helper}.{one.local}" if one.helper else one.local
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())
     if not said:
         return text

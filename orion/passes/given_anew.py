@@ -1,0 +1,59 @@
+"""Parameters that are given other values: from there on they have another name.
+
+    def f(a, i):                        def f(a, i):
+        s = 2 * i                           s = 2 * i
+        for i in range(len(a)):             for i_ in range(len(a)):
+            a[i] += s                           a[i_] += s
+
+A name has one type, which holds all that it is given: a float among the arguments would make a loop variable of that
+name one, which is no subscript. Where the value of the call may be read later, as no trip may have been made, only the
+loop's own variable has another name, and gives each value to the parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orion.ir.assigned import assigned_names
+from orion.ir.exposed import exposed_reads
+from orion.ir.function import Function, HelperLocal
+from orion.ir.nodes import Assign, For, Range, Stmt, Var, names_in
+from orion.ir.renaming import fresh, renamed
+from orion.ir.rewriting import expand, with_new
+from orion.ir.types import ScalarType, Types
+
+INTEGER = ScalarType("int64", weak=True)
+"""The type of loop variables."""
+
+
+def with_parameters_given_anew(function: Function, types: Types) -> Function:
+    """The function with names of their own for what it gives to parameters that are no integers of Python's."""
+    changed = assigned_names(function.body)
+    names = [name for name in function.params if name in changed and isinstance(types.get(name), ScalarType)]
+    taken = {*function.params, *changed, *names_in(*function.body)}
+    for name in names:
+        if types[name] != INTEGER:
+            own = fresh(f"{name}_", taken)
+            body = _from_there(function.body, name, own)
+            if body != function.body:
+                said = *function.helper_locals, HelperLocal(own, "", name)
+                function = with_new(function, body=body, helper_locals=said)
+    return function
+
+
+def _from_there(body: tuple[Stmt, ...], name: str, own: str) -> tuple[Stmt, ...]:
+    first = next(place for place, statement in enumerate(body) if name in assigned_names((statement,)))
+    if name not in exposed_reads(body[first:], ()):
+        return (*body[:first], *(renamed(statement, {name: own}) for statement in body[first:]))
+    return expand(body, lambda statement: (_with_own_variable(statement, name, own),))
+
+
+def _with_own_variable(statement: Stmt, name: str, own: str) -> Stmt:
+    """A loop whose variable is called so, with another one; any other statement as it is."""
+    match statement:
+        case For(Range(var), body) if var == name and name not in assigned_names(body):
+            given = Assign(Var(name, statement.span), Var(own, statement.span), statement.span)
+            loop = renamed(statement, {name: own})
+            return replace(loop, body=(given, *loop.body))
+        case _:
+            return statement
