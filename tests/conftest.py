@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 
 import orion
-from tests import covering, ended_processes, one_ray, uncompiled
+from tests import covering, ended_processes, messages, one_ray, uncompiled
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,6 +47,8 @@ def storage(request, monkeypatch, tmp_path_factory):
     orion.shutdown()
 
 
+MADE = messages.note_messages()
+
 gc.set_threshold(50_000, 20, 20)  # there are many objects, of compilers above all, and few that only this would free
 
 
@@ -61,6 +63,13 @@ def no_code_of_earlier_texts(monkeypatch):
 def wide_terminal(monkeypatch):
     """Plans are as wide as they are at most, whatever libraries and earlier tests say of the terminal in `COLUMNS`."""
     monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def messages_of_the_user():
+    """Errors and warnings show names and files that the user knows, see `tests/messages.py`."""
+    with MADE.looked_at():
+        yield
 
 
 def is_on_ray(test):

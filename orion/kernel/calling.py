@@ -217,6 +217,7 @@ class KernelSource:
     None; `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument
     `extents`. Where updates are no sums the module has a function `receive`, which applies those that it finds in some
     of the arguments, at the places `receives`, and is given `control` after these; no places where it has none.
+    `names` are names of the text, each with what the user calls it.
     """
 
     name: str
@@ -228,6 +229,7 @@ class KernelSource:
     user: SourceText
     extents_ndim: int = 1
     receives: tuple[int, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
 
 
 def tile_boxes(schedule: Schedule) -> Ints:

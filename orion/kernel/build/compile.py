@@ -22,6 +22,7 @@ from numba.core.errors import NumbaError
 from orion.errors import ArgumentError, OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.machine_code import give_up_cache, load_machine_code
+from orion.kernel.build.numba_words import of_kernel, place_in_source
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
 from orion.kernel.emit.draws import NO_SITE
 from orion.keyed_random import nothing_between
@@ -240,31 +241,11 @@ def _place(source: KernelSource, site: int) -> Span | None:
 
 def _unsupported(error: NumbaError, source: KernelSource) -> UnsupportedLoopError:
     """Numba's refusal of generated source, told about the user's."""
-    span = _user_span(error, source)
     message = describe(
         "this cannot be compiled",
-        span=span,
+        span=place_in_source(error, source),
         source=source.user,
-        why=_reason(error),
+        why=of_kernel(error, source),
         hint="write it with scalars and explicit loops over elements, or move it out of the loop",
     )
     return UnsupportedLoopError(message)
-
-
-def _user_span(error: NumbaError, source: KernelSource) -> Span | None:
-    """The place in the user's source behind the last line of the generated source that Numba names."""
-    numbers = [int(found) for found in re.findall(r"orion_kernel_\w+\.py\", line (\d+)", str(error))]
-    location = getattr(error, "loc", None)
-    if location is not None:
-        numbers.append(location.line)
-    spans = [source.lines[line - 1] for line in numbers if 0 < line <= len(source.lines)]
-    return next((span for span in reversed(spans) if span is not None), None)
-
-
-def _reason(error: NumbaError) -> str:
-    """The first lines of Numba's message that say something, without its own advice and source quotes."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    text = text.partition("\ndef ")[0]
-    lines = [line.strip() for line in text.splitlines()]
-    telling = [line for line in lines if line and not line.startswith(("Failed in", "During", "File", "-", "^", "<"))]
-    return " ".join(telling[:3])

@@ -7,7 +7,6 @@ copies of them in its globals.
 from __future__ import annotations
 
 import dis
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
@@ -22,14 +21,10 @@ from numba.core.registry import CPUDispatcher
 from orion import keyed_random
 from orion.kernel.build.builtin_functions import IN_PLACE
 from orion.kernel.build.differing import LookingCompiler, differing
+from orion.kernel.build.numba_words import in_one_line
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
-
-NAMED = re.compile(r"Function\(<(?:built-in )?\w+ '?(\w+)'?(?: at 0x[0-9a-f]+)?>\)")
-"""How Numba writes a function; the group is what it is called."""
-
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 RANDOM = "random numbers would come from a state of its own"
 
@@ -215,19 +210,7 @@ def _is_random(value: object) -> bool:
 
 def _not_compiled(error: Exception) -> NotCompiledError:
     """Numba's error as ours."""
-    text = _in_one_line(str(error))
+    text = in_one_line(str(error))
     found = NotCompiledError(text or f"it gives no reason ({type(error).__name__})")
     found.is_silent = not text
     return found
-
-
-def _in_one_line(text: str) -> str:
-    """The first sentence of what Numba says of a function, which may go on to the line of a signature.
-
-    >>> _in_one_line("Failed in nopython\\nNo Function(<function get at 0x7f00>) found for:\\n \\n >>> get(int64)")
-    'No get found for: get(int64)'
-    """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("Failed in", "During:", "- ", "File "))] or lines
-    first = " ".join(told[: 2 if told and told[0].endswith(":") else 1])
-    return ADDRESS.sub("", NAMED.sub(r"\1", first)).replace(": >>> ", ": ")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import prod
 
 from orion.dependence.bounds import Place
-from orion.ir.function import Function
+from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import Const, Expr, Subscript, Update, every
 from orion.ir.printer import print_function
 from orion.ir.program import LoopNest
@@ -75,9 +75,11 @@ def emit_kernel(
     lines = tuple(span for _, span in writer.lines)
     name = f"{nest.function.name}_{nest.number}"
     extents_ndim = 3 if nest.elements is None else 1
+    said = tuple((name, in_users_words(own, nest.function)) for name, own in names.given())
     return KernelSource(
-        name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim, text.receives
-    )
+        name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim, text.receives,
+        said,
+    )  # fmt: skip
 
 
 def without_own_updates(nest: LoopNest, relaxed: Relaxed) -> LoopNest:

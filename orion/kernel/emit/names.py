@@ -84,6 +84,14 @@ class Names:
         """
         return self._user[name]
 
+    def given(self) -> tuple[tuple[str, str], ...]:
+        """The names in the generated source that stand for the user's, each with that.
+
+        >>> Names(["W", "control"]).given()
+        (('W', 'W'), ('control_2', 'control'))
+        """
+        return tuple((name, own) for own, name in self._user.items())
+
     def knows(self, name: str) -> bool:
         """Whether the user's name is used in the generated source."""
         return name in self._user

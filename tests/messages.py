@@ -1,0 +1,130 @@
+"""What no message may show: names that Orion made, names of Numba's, files of the cache.
+
+All texts of errors and warnings are noted as they are made (`note_messages`), and looked at after each test
+(`wrong_in`). A name in backquotes is one of the user's where it stands in the source of a function that Orion has
+read. Else it is one of Python's, NumPy's or Orion's, one that a text of Orion's has as an example, or one that the
+message itself tells the user to give something (`x_array = np.array(x)`). All others were made on the way to machine
+code.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import orion
+from orion import errors
+from orion.source import SourceText
+
+WARNINGS = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UserWarning)]
+
+IN_BACKQUOTES = re.compile(r"`([^`\n]*)`")
+STRING = re.compile(r"""("[^"]*"|'[^']*')""")
+WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
+"""A name, not an attribute."""
+
+GIVEN = re.compile(r"^([\w, ]+) = ")
+"""The targets of an assignment."""
+
+SINGLE_ASSIGNMENT = re.compile(r"(?<![\w./])[^\W\d]\w*\.\d+(?![\w./])|\$\w+")
+"""A name as Numba has it once each has one value: `k.2`, `$12load_attr.3`."""
+
+GENERATED_FILE = "orion_kernel_"
+
+
+class Messages:
+    """The texts of errors and warnings that were made, and the words of the functions that were read."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.words: set[str] = set()
+
+    def note(self, text: object) -> None:
+        if isinstance(text, str):
+            self.texts.append(text)
+
+    def read(self, source: SourceText) -> None:
+        self.words.update(WORD.findall(re.sub(r"\.", " ", "\n".join(source.lines))))
+
+    @contextmanager
+    def looked_at(self) -> Iterator[None]:
+        """AssertionError where a text that is made meanwhile shows what it may not."""
+        self.texts.clear()
+        yield
+        texts = [*dict.fromkeys(self.texts)]
+        self.texts.clear()
+        wrong = [(what, text) for text in texts for what in wrong_in(text, self.words)]
+        assert not wrong, "\n\n".join(f"a message shows {what}:\n{text}" for what, text in wrong)
+
+
+def note_messages() -> Messages:
+    """From now on, all that Orion's errors and warnings say in this process."""
+    found = Messages()
+    for kind in (errors.OrionError, *WARNINGS):
+        kind.__init__ = _noting(kind.__init__, found.note)
+    errors.OrionError.add_note = _noting(errors.OrionError.add_note, found.note)
+    read = SourceText.__init__
+
+    def noted(self: SourceText, *given: Any, **named: Any) -> None:
+        read(self, *given, **named)
+        found.read(self)
+
+    SourceText.__init__ = noted
+    return found
+
+
+def _noting(method: Callable[..., None], note: Callable[[object], None]) -> Callable[..., None]:
+    def noting(self: Any, *given: Any) -> None:
+        method(self, *given)
+        for one in given[:1]:
+            note(one)
+
+    return noting
+
+
+def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
+    """What a message shows that is not to be shown, where the user's words are these.
+
+    >>> [*wrong_in("`k` is not `k_2`", {"k"})]
+    ['a name that nobody has written, `k_2`']
+    """
+    if GENERATED_FILE in text:
+        yield "a file of the cache"
+    for found in SINGLE_ASSIGNMENT.findall(text):
+        yield f"a name of Numba's, `{found}`"
+    said = IN_BACKQUOTES.findall(text)
+    given = {word for targets in map(GIVEN.match, said) if targets for word in WORD.findall(targets[1])}
+    for one in said:
+        for name in WORD.findall(STRING.sub("", one)):
+            if name not in of_user | given and name not in known_words():
+                yield f"a name that nobody has written, `{name}`"
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """The words of Python, of NumPy and of Orion, with those that are examples in the texts of Orion."""
+    public = [getattr(orion, name) for name in orion.__all__]
+    found = {*keyword.kwlist, *dir(builtins), *dir(np), *dir(math), "math", "np", "orion", *orion.__all__}
+    for path in Path(orion.__file__).parent.rglob("*.py"):
+        for text in _literals(ast.parse(path.read_text("utf-8"))):
+            found.update(word for said in IN_BACKQUOTES.findall(text) for word in WORD.findall(said))
+    return frozenset(found.union(*map(dir, public)))
+
+
+def _literals(tree: ast.Module) -> Iterator[str]:
+    """The texts in some code, with nothing where something is put into them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        elif isinstance(node, ast.JoinedStr):
+            yield "".join(one.value if isinstance(one, ast.Constant) else "0" for one in node.values)
