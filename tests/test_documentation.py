@@ -4,9 +4,13 @@ The blocks of one file are one script, in their order, run in an empty folder as
 that is not to be run has a comment in the line before it, which no reader sees: `<!-- not run: why -->`.
 """
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import venv
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -97,6 +101,40 @@ def test_no_python_hides_from_being_run(path):
             assert "@orion." not in block.text
     outside = FENCE.sub("", path.read_text(encoding="utf-8"))
     assert "```" not in outside
+
+
+PROJECT = ("pyproject.toml", "README.md", "LICENSE", "orion")
+"""What an installation of the project's folder is made of."""
+
+
+def pip_commands(found):
+    """The commands of `console` blocks that install something, in their order."""
+    lines = [line for block in found if block.language == "console" for line in block.text.splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ pip ")]
+
+
+@pytest.mark.ray
+@pytest.mark.timeout(1800)
+def test_the_readme_runs_in_an_environment_made_by_its_own_commands():
+    found = blocks(ROOT / "README.md")
+    with tempfile.TemporaryDirectory(prefix="orion-readme-") as name:
+        folder = Path(name)
+        (folder / "orion").mkdir()
+        for part in PROJECT:
+            copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy2
+            copy(ROOT / part, folder / "orion" / part)
+        (folder / "readme.py").write_text(script(found), encoding="utf-8")
+        venv.create(folder / "env", with_pip=True, symlinks=True)
+        around = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        around |= {"PATH": f"{folder / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        around |= {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
+        for command in (*pip_commands(found), "python readme.py"):
+            done = subprocess.run(
+                ["sh", "-c", command], cwd=folder, env=around, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"`{command}`:\n{done.stderr}"
+    printed = iter(done.stdout.splitlines())
+    assert [line for line in expected(found) if line not in printed] == []
 
 
 def test_the_first_block_of_the_readme_is_complete_by_itself():
