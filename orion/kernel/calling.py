@@ -39,6 +39,7 @@ then tells that it has not ended, and is done with it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,7 @@ import numpy as np
 
 from orion.source import SourceText, Span
 from orion.typing.dtypes import PYTHON_INT, Kind
+from orion.typing.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from orion.schedule.schedule import Ints, Schedule
@@ -108,6 +110,9 @@ LOCKS = 1024
 
 RESULTS = ("partial", "chosen", "place", "ended")
 """The kinds of arguments that have one value per tile, which the walk sets."""
+
+BLAS_CALL = re.compile("|".join([" @ ", *(re.escape(f"{name}(") for name, row in FUNCTIONS.items() if row.calls_blas)]))
+"""A call of BLAS in generated source, in which names are those of the table of functions."""
 
 CONTROL_SIZE = 8
 LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done", "control")
@@ -230,6 +235,13 @@ class KernelSource:
     extents_ndim: int = 1
     receives: tuple[int, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def calls_blas(self) -> bool:
+        """Whether iterations may call BLAS: products and linear algebra of matrices, in helpers also products of
+        rows. Comments are in the user's words, whose products may be compiled otherwise."""
+        code = "\n".join(line for line in self.text.splitlines() if not line.lstrip().startswith("#"))
+        return BLAS_CALL.search(code) is not None
 
 
 def tile_boxes(schedule: Schedule) -> Ints:

@@ -14,6 +14,7 @@ from orion.plan.plan import Copies, Tiled
 from orion.runtime.accumulate import Accumulation, accumulations_among
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.barrier import KERNEL
+from orion.runtime.blas import limited_rounds
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
 from orion.runtime.combine import combine_elements
 from orion.runtime.memory import RunMemory
@@ -288,7 +289,8 @@ def rounds_parts(
     compiled: Sequence[Rounds], functions: Sequence[Walk], parts: Sequence[LoopPart]
 ) -> tuple[RoundsPart, ...]:
     """A worker's parts of compiled serial loops, given its parts of all loops."""
-    return tuple(
-        RoundsPart(rounds, function, tuple(parts[s.number] for s in rounds.loops))
-        for rounds, function in zip(compiled, functions, strict=True)
-    )
+    found = []
+    for rounds, function in zip(compiled, functions, strict=True):
+        started = tuple(parts[one.number] for one in rounds.loops)
+        found.append(RoundsPart(rounds, limited_rounds(function, [part.walk for part in started]), started))
+    return tuple(found)

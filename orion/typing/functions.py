@@ -112,7 +112,7 @@ class Known:
     (`orion.kernel.support.vectors`). `fill`: every element of the result is that number. `reads_row`: its first
     argument is a row or more, which tells the ranks of parameters where there are no types (`orion.cli.guess`).
     `is_view`: the result may be a view of the first argument. `writes`: it changes that in place.
-    `of_complex`: it takes complex numbers, or makes them.
+    `of_complex`: it takes complex numbers, or makes them. `calls_blas`: Numba calls BLAS or LAPACK for it.
     `needs_elements`: NumPy has an IndexError where that has none, and Numba nothing that says so.
     """
 
@@ -130,6 +130,7 @@ class Known:
     writes: bool = False
     needs_elements: bool = False
     of_complex: bool = False
+    calls_blas: bool = False
 
 
 ALONG = "write a loop over the other axes"
@@ -196,10 +197,10 @@ ROWS: tuple[tuple[str, Known], ...] = (
         Known(quantile, 2, "the default method is the one that is known", needs_elements=True),
     ),
     # products
-    ("np.dot .dot", Known(dot, 2, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
-    ("np.vdot", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True)),
-    ("np.inner", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP)),
-    ("np.matmul", Known(product, 2, form=Form.PRODUCT, cost=Cost.CHEAP)),
+    ("np.dot .dot", Known(dot, 2, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
+    ("np.vdot", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
+    ("np.inner", Known(product_of_rows, form=Form.PRODUCT, cost=Cost.CHEAP, calls_blas=True)),
+    ("np.matmul", Known(product, 2, form=Form.PRODUCT, cost=Cost.CHEAP, calls_blas=True)),
     ("np.outer", Known(outer, 2, cost=Cost.CHEAP)),
     # new arrays
     ("np.zeros", Known(new_array, keywords=LIKE, form=Form.NEW, fill=0, of_complex=True)),
@@ -268,9 +269,9 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("orion.random orion.random.normal", Known(keyed(0, FLOAT), form=Form.KEYED)),
     ("orion.random.integers", Known(keyed(2, INT), form=Form.KEYED)),
     # linear algebra
-    ("np.linalg.norm", Known(float_of_array, 2, keywords=("ord",), cost=Cost.CHEAP, reads_row=True)),
-    ("np.linalg.det", Known(determinant)),
-    ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution)),
+    ("np.linalg.norm", Known(float_of_array, 2, keywords=("ord",), cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
+    ("np.linalg.det", Known(determinant, calls_blas=True)),
+    ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution, calls_blas=True)),
     # dtypes, attributes, and what the compiler itself puts into loops
     ("np.float32 np.float64", Known(conversion, form=Form.CONVERSION, cost=Cost.CHEAP)),
     ("attribute:shape", Known(shape_of, form=Form.ATTRIBUTE, of_complex=True)),

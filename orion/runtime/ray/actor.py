@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from orion.kernel.calling import GO, tile_boxes
 from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
+from orion.runtime.blas import limited_walks
 from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop_parts, rounds_parts, worker_tiles
@@ -355,7 +356,7 @@ class WorkerActor(ActorMemory):
         from orion.kernel.build.compile import compile_kernel
 
         kernels = [compile_kernel(loop.kernel) for loop in prepared.loops]
-        walks = [kernel.walk for kernel in kernels]
+        walks = self._walks(prepared, exchange, [kernel.walk for kernel in kernels])
         meet = compile_kernel(KERNEL).walk
         memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate, posts=True)
         is_alone = len(set(self._nodes[: prepared.workers])) == 1
@@ -389,6 +390,13 @@ class WorkerActor(ActorMemory):
             compiled=rounds_parts(rounds, compile_rounds(rounds, prepared.loops), parts),
             of_carrier=OfProgram({}, {number: one.receive for number, one in enumerate(kernels) if one.has_receive}),
         )
+
+    def _walks(self, prepared: PreparedProgram, exchange: ProgramExchange | None, walks: list[Walk]) -> list[Walk]:
+        """The walks of loops, with BLAS limited to this worker's share of the cores of its node."""
+        here = [worker for worker, node in enumerate(self._nodes) if node == self._nodes[self._number]]
+        of_nodes = None if exchange is None else [loop.order for loop in exchange.loops]
+        orders = of_nodes or [loop.schedule.order for loop in prepared.loops]
+        return limited_walks(prepared.loops, walks, [[order[w] for w in here if w < len(order)] for order in orders])
 
     def _forget(self, order: RunOrder) -> None:
         for program in order.ended:

@@ -12,6 +12,7 @@ from typing import Any
 from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
 from orion.runtime.barrier import KERNEL
 from orion.runtime.bars import Bars
+from orion.runtime.blas import limited_walks
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.memory import RunMemory, allocate_run_memory, clocks_of, meeting_flags, notes_of
 from orion.runtime.parts import (
@@ -104,6 +105,7 @@ def _parts(
     """The parts of all workers. One alone has the tiles of all, and waits for nobody."""
     tiles = [worker_tiles(prepared, worker, workers) for worker in range(workers)]
     orders = [*zip(*tiles, strict=True)] if prepared.loops else []
+    walks = limited_walks(prepared.loops, walks, orders)
     return tuple(loop_parts(prepared, memory, walks, own, worker, orders) for worker, own in enumerate(tiles))
 
 

@@ -1,0 +1,149 @@
+"""BLAS threads of this process, limited while several workers run a loop that calls BLAS.
+
+Numba calls the BLAS that SciPy links to, which has a pool of one thread per core. Each worker that calls it would wait
+for that pool, whose threads want the cores that the other workers have.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from threading import Lock, get_ident
+from typing import Any, Protocol
+
+from orion.cores import cores
+from orion.kernel.calling import KernelSource
+from orion.runtime.prepared import PreparedLoop
+from orion.schedule.schedule import Ints
+
+Walk = Callable[..., None]
+
+
+class Library(Protocol):
+    """A BLAS library, as `threadpoolctl` controls it."""
+
+    internal_api: str
+
+    def get_num_threads(self) -> int:
+        """Return the number of its threads."""
+
+    def set_num_threads(self, num_threads: int) -> Any:
+        """Set the number of its threads."""
+
+
+class BlasLimit:
+    """A limit of the threads of some libraries, for as long as any thread holds it. These numbers belong to the
+    process, so that one value of this class serves all sessions."""
+
+    def __init__(self, libraries: Sequence[Library]) -> None:
+        self._libraries = libraries
+        self._forget()
+
+    def _forget(self) -> None:
+        self._lock = Lock()
+        self._holders: set[int] = set()
+        self._before: list[int] = []
+        self._threads: float = math.inf
+
+    def hold(self, threads: int) -> None:
+        """Let each library have so many threads at most, until this thread and all others have called `release`."""
+        with self._lock:
+            self._before = self._before or [one.get_num_threads() for one in self._libraries]
+            self._holders.add(get_ident())
+            for one, before in zip(self._libraries, self._before, strict=True):
+                if threads < self._threads or _is_per_thread(one):
+                    _set(one, min(before, threads))
+            self._threads = min(self._threads, threads)
+
+    def release(self) -> None:
+        """Let go of the limit, as often as is liked: Ctrl-C may come at any place of `hold` and of this. The last
+        holder gives the libraries their threads back."""
+        with self._lock:
+            self._holders.discard(get_ident())
+            is_over = not self._holders
+            for one, before in zip(self._libraries, self._before, strict=False):
+                if is_over or _is_per_thread(one):
+                    _set(one, before)
+            if is_over:
+                self._before, self._threads = [], math.inf
+
+    def after_fork(self) -> None:
+        """Give up the limit in a process that was forked off: its holders are threads that it does not have."""
+        self._holders.clear()
+        self._lock = Lock()
+        self.release()
+
+
+def _set(library: Library, threads: int) -> None:
+    """Set the number of threads of a library, from whichever thread. Since 3.8 `threadpoolctl` takes numbers from the
+    first thread only that sets one, until that thread says that it is done; no other thread of ours sets one now, and
+    the user's can afterwards."""
+    give_up = getattr(library, "clear_controlling_thread", None)
+    if give_up is not None:
+        give_up(force=True)
+    library.set_num_threads(threads)
+    if give_up is not None:
+        give_up()
+
+
+def _is_per_thread(library: Library) -> bool:
+    """Whether each thread that calls a library has a number of its own, as OpenMP counts them."""
+    return library.internal_api == "openblas" and getattr(library, "threading_layer", "") == "openmp"
+
+
+@cache
+def _limit() -> BlasLimit:
+    """Return the limit of the BLAS libraries of this process."""
+    from threadpoolctl import ThreadpoolController
+
+    with suppress(ImportError):  # compiled code that calls BLAS loads it no later than with its first call
+        import_module("scipy.linalg.cython_blas")
+    found = BlasLimit(ThreadpoolController().select(user_api="blas").lib_controllers)
+    os.register_at_fork(after_in_child=found.after_fork)
+    return found
+
+
+# ---------------------------------------------------------------- walks
+
+
+class LimitedWalk:
+    """A walk during which BLAS has `threads` threads at most."""
+
+    def __init__(self, walk: Walk, threads: int, limit: BlasLimit) -> None:
+        self.walk = walk
+        self.threads = threads
+        self._limit = limit
+
+    def __call__(self, *arguments: Any) -> None:
+        try:
+            self._limit.hold(self.threads)
+            self.walk(*arguments)
+        finally:
+            self._limit.release()
+
+
+def limited_walks(loops: Sequence[PreparedLoop], walks: Sequence[Walk], tiles: Sequence[Sequence[Ints]]) -> list[Walk]:
+    """Return the walks of loops with BLAS limited to the cores of one worker, where several run a loop that calls it.
+    `tiles[k]` are those of all workers of this machine in loop k."""
+    sharing = [sum(own.size > 0 for own in of_loop) for of_loop in tiles]
+    return [_limited(walk, loop.kernel, many) for loop, walk, many in zip(loops, walks, sharing, strict=True)]
+
+
+def limited_rounds(run: Walk, walks: Sequence[Walk]) -> Walk:
+    """Return the function of a compiled serial loop, limited as the walks are that it calls."""
+    threads = [walk.threads for walk in walks if isinstance(walk, LimitedWalk)]
+    return LimitedWalk(_unlimited(run), min(threads), _limit()) if threads else _unlimited(run)
+
+
+def _limited(walk: Walk, kernel: KernelSource, workers: int) -> Walk:
+    if workers < 2 or not kernel.calls_blas:
+        return _unlimited(walk)
+    return LimitedWalk(_unlimited(walk), max(1, cores() // workers), _limit())
+
+
+def _unlimited(walk: Walk) -> Walk:
+    return walk.walk if isinstance(walk, LimitedWalk) else walk
