@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -38,7 +38,8 @@ ERROR = "error"
 """The name of what differs where one run raises an error, and the other does not, or another one."""
 
 TINY = {"float32": 1e-6, "float64": 1e-12}
-"""Differences that are this part of the largest element of an array count as rounding: of what cancels out."""
+"""Differences that are this part of the largest element of the arrays of a call count as rounding: of what cancels
+out."""
 
 OF_SUMS = 4
 """So do those of a number that are this many units of rounding of all that a sum over an array of the call adds up, the
@@ -53,14 +54,45 @@ class Content:
     keys: tuple[NDArray[Any], ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How large the floats of some arrays are: the `largest` magnitude of an element, and the largest `total` of the
+    magnitudes of an array."""
+
+    largest: float
+    total: float
+
+    def joined(self, other: Scale) -> Scale:
+        """Return the scale of the arrays of both."""
+        return Scale(max(self.largest, other.largest), max(self.total, other.total))
+
+
+NO_SCALE = Scale(0.0, 0.0)
+
+
+def scale_of(arrays: Iterable[NDArray[Any]]) -> Scale:
+    """Return the scale of the arrays that have floats.
+
+    >>> scale_of([np.array([1.0, -3.0, np.inf]), np.array([9])])
+    Scale(largest=3.0, total=4.0)
+    """
+    found = NO_SCALE
+    for array in arrays:
+        if array.dtype.kind in "fc":
+            sizes, where = np.abs(array), np.isfinite(array)
+            largest = np.max(sizes, where=where, initial=0)
+            found = found.joined(Scale(float(largest), float(np.sum(sizes, where=where, dtype=np.float64))))
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a run has left: arrays and returned values by name, or the error that it raised. `magnitude` is the largest
-    sum of the magnitudes of the elements of one of the arrays that it had."""
+    """What a run has left: arrays and returned values by name, or the error that it raised; and the scale of the arrays
+    that it had."""
 
     contents: Mapping[str, Content]
     error: Exception | None = None
-    magnitude: float = 0.0
+    scale: Scale = NO_SCALE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,10 +246,8 @@ def compare(runs: Runs, first: Outcome, second: Outcome, expected: Expected, not
             return Comparison(runs, (), expected, note, (), type(first.error).__name__)
         return Comparison(runs, (), expected, note, (_structural(ERROR, runs, raised),))
     names = (*first.contents, *(name for name in second.contents if name not in first.contents))
-    magnitude = max(first.magnitude, second.magnitude)
-    compared = (
-        _difference(name, runs, first.contents.get(name), second.contents.get(name), magnitude) for name in names
-    )
+    scale = first.scale.joined(second.scale)
+    compared = (_difference(name, runs, first.contents.get(name), second.contents.get(name), scale) for name in names)
     return Comparison(runs, _shown(names), expected, note, tuple(one for one in compared if one is not None))
 
 
@@ -237,7 +267,7 @@ def _structural(name: str, runs: Runs, values: tuple[Any, Any]) -> Difference:
 
 
 def _difference(
-    name: str, runs: Runs, expected: Content | None, found: Content | None, magnitude: float
+    name: str, runs: Runs, expected: Content | None, found: Content | None, scale: Scale
 ) -> Difference | None:
     """What differs in an array or a number of two runs, None where nothing does."""
     if expected is None or found is None or _form(expected.array) != _form(found.array):
@@ -249,6 +279,7 @@ def _difference(
     if expected.array.dtype.kind not in "biufc":
         return _structural(name, runs, (expected.array[()], found.array[()]))
     first, second = expected.array[differing], found.array[differing]
+    scale = scale.joined(scale_of([expected.array, found.array]))
     sizes = _absolute(first, second)
     with np.errstate(all="ignore"):
         relative = sizes / np.abs(first).astype(np.float64)
@@ -264,7 +295,7 @@ def _difference(
         ulps=_ulps(first, second),
         place=place if expected.keys is None else tuple(int(key[at]) for key in expected.keys),
         values=(first[0], second[0]),
-        is_rounding=_are_near(first, second, sizes, _largest(expected, found), 0.0 if differing.shape else magnitude),
+        is_rounding=_are_near(first, second, sizes, scale if not place else replace(scale, total=0.0)),
     )
 
 
@@ -327,28 +358,14 @@ def _numbered(floats: NDArray[Any]) -> NDArray[np.int64]:
     return np.where(bits < 0, np.iinfo(f"i{floats.dtype.itemsize}").min - bits, bits)
 
 
-def _largest(*contents: Content) -> float:
-    """The largest finite magnitude of an element."""
-    return max(float(np.max(np.abs(one.array), where=np.isfinite(one.array), initial=0)) for one in contents)
-
-
-def _are_near(
-    first: NDArray[Any], second: NDArray[Any], sizes: NDArray[np.float64], largest: float, magnitude: float
-) -> bool:
-    """Whether elements that differ by `sizes` do so by rounding: by little of themselves, by very little of the
-    `largest` element of their arrays, or as sums of numbers of such a `magnitude` do."""
+def _are_near(first: NDArray[Any], second: NDArray[Any], sizes: NDArray[np.float64], scale: Scale) -> bool:
+    """Whether elements that differ by `sizes` do so by rounding: by little of themselves, by very little of the largest
+    element, or as sums of numbers of this total do."""
     if first.dtype.kind not in "fc":
         return False
     kind = min((one.real.dtype for one in (first, second)), key=lambda one: one.itemsize)
     each = np.maximum(np.abs(first), np.abs(second)).astype(np.float64)
     near, tiny = (table.get(kind.name, table["float64"]) for table in (NEAR, TINY))
-    least = max(tiny * largest, OF_SUMS * float(np.finfo(kind).eps) * magnitude)
+    least = max(tiny * scale.largest, OF_SUMS * float(np.finfo(kind).eps) * scale.total)
     with np.errstate(all="ignore"):
         return bool(np.all(np.isfinite(sizes) & (sizes <= np.maximum(near * each, least))))
-
-
-def magnitude_of(array: NDArray[Any]) -> float:
-    """The sum of the finite magnitudes of the elements of an array of floats; 0 for others."""
-    if array.dtype.kind not in "fc":
-        return 0.0
-    return float(np.sum(np.abs(array), where=np.isfinite(array), dtype=np.float64))

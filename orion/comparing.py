@@ -22,7 +22,7 @@ from orion.arrays.accumulator import taken
 from orion.arrays.copied import Changeable, copied, leaves, reordered
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
-from orion.compared import EACH, ONE, PYTHON, RETURNED, Content, Expected, Outcome, Verification, compare, magnitude_of
+from orion.compared import EACH, ONE, PYTHON, RETURNED, Content, Expected, Outcome, Verification, compare, scale_of
 from orion.errors import OrionError, RescaledError
 from orion.inspect.text.words import counted, listed
 from orion.ir.function import Buffered
@@ -104,8 +104,7 @@ class Runs:
                     raise
                 return Outcome({}, error)
             contents = self._contents(copies) | dict(_returned(RETURNED, returned))
-            arrays = [content.array for name, leaf in leaves(copies) for _, content in _content(name, leaf)]
-            return Outcome(contents, magnitude=max(map(magnitude_of, arrays), default=0.0))
+            return Outcome(contents, scale=scale_of([*_arrays_of(self.call.arguments), *_arrays_of(copies)]))
 
     @contextmanager
     def _given_back(self) -> Iterator[None]:
@@ -124,6 +123,10 @@ class Runs:
         found = {name: leaf for (name, before), (_, leaf) in pairs if self.changeable.has(before)}
         contents = dict(item for name, leaf in found.items() for item in _content(name, leaf))
         return contents | {name: Content(array.copy()) for name, array in self.outside.items()}
+
+
+def _arrays_of(arguments: Mapping[str, Any]) -> Iterator[NDArray[Any]]:
+    return (content.array for name, leaf in leaves(arguments) for _, content in _content(name, leaf))
 
 
 def _content(name: str, leaf: Any) -> Iterator[tuple[str, Content]]:

@@ -6,7 +6,7 @@ import scipy.sparse
 
 import orion
 from orion.arrays.copied import copies_of
-from orion.compared import Content, Outcome, compare
+from orion.compared import Content, Outcome, Scale, compare
 from orion.errors import AliasError, ArgumentError, NotParallelError, SerialLoopWarning, UnsupportedLoopError
 from orion.runtime.backend import LocalBackend
 
@@ -502,6 +502,12 @@ def test_what_cancels_out_in_an_array_is_rounding():
     first, second = np.array([1.0, 1e-16]), np.array([1.0, -1e-16])
     assert found_in(first, second, "rounding").is_same
     assert not found_in(first[1:], second[1:], "rounding").is_same
+
+
+def test_what_cancels_out_in_rounds_is_rounding_of_what_was_there_before():
+    scale = Scale(largest=40.0, total=400.0)
+    outcomes = [Outcome({"r": Content(np.array([one]))}, scale=scale) for one in (2e-8, 2.00001e-8)]
+    assert compare(("Python", "2 workers"), *outcomes, "rounding").is_same
 
 
 def test_a_sum_that_cancels_out_differs_by_rounding(two_workers):
