@@ -4,8 +4,9 @@
     python -m benchmarks.examples --only word2vec bpr --backends threads
 
 Examples run one after the other. Compiled kernels are kept in a folder of this run, so that the first backend compiles
-and the next one loads. CPU: seconds of all cores and processes together, which other work on the machine changes less.
-The exit code is 1 where an example fails, or takes longer than `--limit`.
+and the next one loads. CPU: seconds of all cores together, which other work on the machine changes less; processes of
+Ray that outlive the example are not among them. Silence: the longest time without a line, in seconds. The exit code is
+1 where an example fails, or takes longer than `--limit`.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def table(found: dict[tuple[str, str], Run], backends: Sequence[str]) -> Table:
     """A row for each example."""
     made = Table("example", title="each example at its defaults", title_justify="left")
     for backend in backends:
-        for head in (f"{backend}, s", "CPU s", "longest silence, s"):
+        made.add_column(f"{backend}, s", justify="right")
+        for head in ("CPU", "silence"):
             made.add_column(head, justify="right")
     for name in dict.fromkeys(name for name, _ in found):
         runs = [found[name, backend] for backend in backends if (name, backend) in found]
@@ -110,8 +112,9 @@ def main() -> int:
                 command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--backend", backend]
                 run = timed(command, PATIENCE * options.limit, environment)
                 found[name, backend] = run
-                told = "" if run.code == 0 else f", exit code {run.code}: {run.last}"
-                print(f"{name}.py on {backend}: {run.seconds:.1f} s{told}", flush=True)
+                told = "" if run.code == 0 else f"; exit code {run.code}: {run.last}"
+                times = f"{run.seconds:.1f} s, CPU {run.cpu:.1f} s, silent for {run.silence:.1f} s"
+                print(f"{name}.py on {backend}: {times}{told}", flush=True)
     console.print(table(found, options.backends))
     console.print(f"{about['processor']}, {about['cores']} cores, load before {about['load'][0]:.2f}", highlight=False)
     wrong = [f"{name}.py on {where}" for (name, where), run in found.items() if not run.is_within(options.limit)]

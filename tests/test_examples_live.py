@@ -16,7 +16,7 @@ sys.path.insert(0, str(EXAMPLES))
 import live  # noqa: E402
 
 
-@pytest.fixture()
+@pytest.fixture
 def often(monkeypatch):
     monkeypatch.setattr(live, "SECONDS", 0.01)
 

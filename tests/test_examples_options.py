@@ -11,8 +11,8 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-PROGRAMS = ("bpr", "gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "mlp", "pagerank", "sgd_mf", "sgd_mf_adarev",
-            "slr", "tensor_cp", "triangular", "word2vec")  # fmt: skip
+PROGRAMS = ("bpr", "gauss_seidel", "gbt", "graph", "kmeans", "lda", "lda_gibbs", "mlp", "pagerank", "sgd_mf",
+            "sgd_mf_adarev", "slr", "tensor_cp", "triangular", "word2vec")  # fmt: skip
 WRONG = [
     ("bpr --likes 0", "--likes: '0' is not a whole number from 1 on"),
     ("bpr --reg -1", "--reg: '-1' is not a finite number from 0 on"),
