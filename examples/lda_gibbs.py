@@ -279,7 +279,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--vocabulary", type=whole(1), default=6000, help="of a generated one (default: %(default)s)")
     parser.add_argument("--length", type=whole(1), default=120, help="of a generated document (default: %(default)s)")
     parser.add_argument("--topics", type=whole(1, 2**16), default=100, help="(default: %(default)s)")
-    parser.add_argument("--sweeps", type=whole(1), default=100, help="(default: %(default)s)")
+    parser.add_argument("--sweeps", type=whole(1), default=60, help="(default: %(default)s)")
     parser.add_argument("--alpha", type=positive, default=0.1, help="the prior of documents (default: %(default)s)")
     parser.add_argument("--beta", type=positive, default=0.01, help="the prior of topics (default: %(default)s)")
     parser.add_argument("--every", type=whole(1), help="sweeps between log-likelihoods (default: a tenth of them all)")
