@@ -2,6 +2,7 @@
 
     python tests/fuzz.py --minutes 10                 # or: make fuzz
     python tests/fuzz.py --nests 3000 --seed 5 --jobs 2
+    python tests/fuzz.py --kind places --nests 5000   # loops of one trip, in rounds, on one line, in one place
     python tests/fuzz.py --replay FILE                # a file that an earlier run has kept
 
 Each nest is planned and its schedules are proved; its generated kernels are run by the Python interpreter in several
@@ -32,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.oracles.csv_files import check_file, random_file
 from tests.oracles.nest_check import check_nest
-from tests.oracles.nest_strategy import random_nest
+from tests.oracles.nest_strategy import KINDS, random_nest
 from tests.oracles.nests import Nest, read_nest
 from tests.oracles.reduce import reduced
 from tests.oracles.tally import Failure, Tally
@@ -67,6 +68,12 @@ class Job:
     seed: int
     first: int
     stride: int
+    kind: str = "any"
+
+    @property
+    def end(self) -> int:
+        """The number after the last nest before the process is replaced."""
+        return self.first + RENEW_AFTER * self.stride
 
 
 # ---------------------------------------------------------------- in a worker process
@@ -76,11 +83,11 @@ def work(job: Job, end: Connection) -> None:
     """Check nests, and say at each what became of it."""
     warnings.simplefilter("ignore")
     shown: Counter[str] = Counter()
-    for number in range(job.first, job.first + RENEW_AFTER * job.stride, job.stride):
+    for number in range(job.first, job.end, job.stride):
         end.send(("begin", number))
         tally = Tally()
         begun = process_time()
-        nest = random_nest(job.seed, number)
+        nest = random_nest(job.seed, number, job.kind)
         failure = checked(nest, number, tally, lambda: end.send(("compiles",)))
         if number % FILE_EVERY == 0:
             told = wrong_file(job.seed, number, tally)
@@ -94,9 +101,9 @@ def work(job: Job, end: Connection) -> None:
             if shown[failure.key] <= SHOWN_PER_KEY:
                 end.send(("failed", number, failure.key, str(failure)))
                 least = smaller(nest, number, failure.key)
-                end.send(("reduced", number, least.file_text(str(failure), command(job.seed, number))))
+                end.send(("reduced", number, least.file_text(str(failure), command(job.seed, number, job.kind))))
         end.send(("end", tally))
-    end.send(("renew", job.first + RENEW_AFTER * job.stride))
+    end.send(("renew", job.end))
 
 
 def wrong_file(seed: int, number: int, tally: Tally) -> str:
@@ -139,8 +146,8 @@ def smaller(nest: Nest, number: int, key: str) -> Nest:
     return reduced(nest, fails, REDUCE_SECONDS)
 
 
-def command(seed: int, number: int) -> str:
-    return f"python tests/fuzz.py --seed {seed} --first {number} --nests 1"
+def command(seed: int, number: int, kind: str = "any") -> str:
+    return f"python tests/fuzz.py --kind {kind} --seed {seed} --first {number} --nests 1"
 
 
 # ---------------------------------------------------------------- in the first process
@@ -182,6 +189,7 @@ class Fuzzer:
     nests: int | None
     until: float
     keep: Path | None
+    kind: str = "any"
     tally: Tally = field(default_factory=Tally)
     keys: Counter[str] = field(default_factory=Counter)
     runners: list[Runner] = field(default_factory=list)
@@ -190,7 +198,7 @@ class Fuzzer:
         """Fuzz until the time is over or enough nests are done."""
         started = printed = monotonic()
         for k in range(self.jobs):
-            self.start(Job(self.seed, self.first + k, self.jobs))
+            self.start(Job(self.seed, self.first + k, self.jobs, self.kind))
         try:
             while monotonic() < self.until and self.runners:
                 for runner in self.ready():
@@ -263,10 +271,11 @@ class Fuzzer:
         number = max(runner.number, runner.job.first)
         self.tally.counts[kind] += 1
         self.tally.counts["nests"] += 1
-        text = random_nest(self.seed, number).file_text(f"{kind}: {why}", command(self.seed, number))
+        nest = random_nest(self.seed, number, self.kind)
+        text = nest.file_text(f"{kind}: {why}", command(self.seed, number, self.kind))
         print(f"\n{text}", flush=True)
         self.save(number, text)
-        self.start(Job(self.seed, number + runner.job.stride, runner.job.stride))
+        self.start(replace(runner.job, first=number + runner.job.stride))
 
     def save(self, number: int, text: str) -> None:
         if self.keep is not None:
@@ -302,6 +311,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Random loop nests through every oracle.")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (default 10)")
     parser.add_argument("--nests", type=int, help="how many, however long it takes")
+    kinds = "which nests: any, or those with loops of one trip, in rounds, on one line or in one place (default any)"
+    parser.add_argument("--kind", choices=KINDS, default="any", help=kinds)
     parser.add_argument("--seed", type=int, default=0, help="which sequence of nests (default 0)")
     parser.add_argument("--first", type=int, default=0, help="the number of the first nest of the sequence (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (default 1)")
@@ -313,7 +324,7 @@ def main() -> int:
         if options.replay is not None:
             return replay(options.replay)
         until = monotonic() + (options.minutes * 60 if options.nests is None else 1e9)
-        fuzzer = Fuzzer(options.seed, options.jobs, options.first, options.nests, until, options.keep)
+        fuzzer = Fuzzer(options.seed, options.jobs, options.first, options.nests, until, options.keep, options.kind)
         fuzzer.run()
     return 1 if fuzzer.failures else 0
 

@@ -15,6 +15,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.oracles.bounded import Bounded, Interval, constant, either, named, plus
+from tests.oracles.nest_places import placed
 from tests.oracles.nest_rows import row_statement, slice_statement
 from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Axis, Drawn, finished_accesses
 from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
@@ -41,6 +42,10 @@ INITIAL = {
 
 SWEPT_SEED = 2
 """Seed of the nests for which sweeps over arrays are run in tiles however small (`tests.oracles.nest_check`)."""
+
+KINDS = ("any", "places")
+PLACED_EVERY = 8
+"""One nest of any kind in so many is of the other."""
 
 FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -424,14 +429,16 @@ def nests(draw: st.DrawFn) -> Nest:
     return make_nest(lambda options: draw(st.sampled_from(options)))
 
 
-def random_nest(seed: int, number: int) -> Nest:
-    """Nest number `number` of a seed, without hypothesis."""
-    return make_nest(random.Random(f"{seed} {number}").choice)
+def random_nest(seed: int, number: int, kind: str = "any") -> Nest:
+    """Nest number `number` of a seed, of one of `KINDS`, without hypothesis."""
+    return make_nest(random.Random(f"{seed} {number}").choice, kind)
 
 
-def make_nest(choose: Callable[[Sequence[Any]], Any]) -> Nest:
-    """A nest, by a function that chooses among options: often in one of the guises of `tests.oracles.varied`."""
-    return varied(plainly_written(choose), choose)
+def make_nest(choose: Callable[[Sequence[Any]], Any], kind: str = "any") -> Nest:
+    """A nest, by a function that chooses among options: often in one of the guises of `tests.oracles.varied`, and
+    sometimes, or always (`kind`), with loops as `tests.oracles.nest_places` has them."""
+    nest = varied(plainly_written(choose), choose)
+    return placed(nest, choose) if kind == "places" or choose(range(PLACED_EVERY)) == PLACED_EVERY - 1 else nest
 
 
 def plainly_written(choose: Callable[[Sequence[Any]], Any]) -> Nest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import re
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ FILLS = ("value", "whole", "sign", "index", "count")
 0 to 3; trip counts, from 0 to 2."""
 
 INDEX_VALUES, COUNT_VALUES = 4, 3
+HELPER = "again"
+"""The name of the function that `nest` may call, which stands before it in the source."""
+
 _number = count()
 
 
@@ -53,12 +57,19 @@ class Nest:
     def has_slices(self) -> bool:
         """Whether it has statements over slices or rows, which kernels may leave to NumPy's functions as Numba has
         them: only compiled code shows what becomes of those."""
-        return ":" in re.sub(r"(?m):$", "", self.source) or "row" in self.source or ".copy()" in self.source
+        has_slices = any(isinstance(node, ast.Slice) for node in ast.walk(ast.parse(self.source)))
+        return has_slices or "row" in self.source or ".copy()" in self.source
 
     @property
     def has_views(self) -> bool:
         """Whether names stand for parts of arrays: the recorder of accesses does not know of them."""
         return "row" in self.source
+
+    @property
+    def has_other_loops(self) -> bool:
+        """Whether it calls a helper function, or has a comprehension. The recorder of accesses gives the loops
+        of these other numbers."""
+        return any(isinstance(node, ast.ListComp) or _is_helper(node) for node in ast.walk(ast.parse(self.source)))
 
     @property
     def has_other_dtypes(self) -> bool:
@@ -105,11 +116,15 @@ class Nest:
         return f"{self.source}# {shapes}; {numbers}; {scalars}; seed {self.seed}\n"
 
 
+def _is_helper(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == HELPER
+
+
 def read_nest(text: str) -> Nest:
     """The nest of a file made by `Nest.file_text`."""
     scope: dict[str, Any] = {}
     exec(compile(text, "<nest file>", "exec"), scope)  # a file that the user names
-    source = text[text.index("def nest(") :]
+    source = text[re.search(r"(?m)^def ", text).start() :]  # type: ignore[union-attr]
     return Nest(source, scope["ARRAYS"], scope["INTEGERS"], scope["SEED"], scope.get("SCALARS", {}))
 
 

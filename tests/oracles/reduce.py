@@ -11,7 +11,7 @@ from time import monotonic
 import numpy as np
 
 from tests.oracles.bounded import SIZES
-from tests.oracles.nests import Nest
+from tests.oracles.nests import HELPER, Nest
 
 Fails = Callable[[Nest], bool]
 BLOCKS = ("body", "orelse")
@@ -56,9 +56,10 @@ def simpler_nests(nest: Nest) -> Iterator[Nest]:
 
 def with_tree(nest: Nest, tree: ast.Module) -> Nest:
     """The nest with another function; parameters that it does not use are left out."""
-    function = tree.body[0]
+    function = tree.body[-1]
     assert isinstance(function, ast.FunctionDef)
     used = {node.id for part in function.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    tree.body = [one for one in tree.body if one is function or HELPER in used]
     function.args.args = [argument for argument in function.args.args if argument.arg in used]
     kept = {argument.arg for argument in function.args.args}
     arrays = {name: spec for name, spec in nest.arrays.items() if name in kept}
