@@ -20,6 +20,13 @@ def scaled(a, b, n, factor):
 
 
 @orion.parallel_for
+def segments(first, out):
+    for i in range(first.shape[0] - 1):
+        for j in range(first[i], first[i + 1]):
+            out[j] += i
+
+
+@orion.parallel_for
 def columns(a):
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
@@ -98,6 +105,39 @@ def test_no_array_is_kept():
     gc.collect()
     assert found() is None
     assert matches(scaled, np.zeros(8), b, 8, 2.0)
+
+
+def test_arguments_can_be_resized_after_a_call():
+    a, b = np.zeros(8), np.arange(8.0)
+    scaled(a, b, 8, 2.0)
+    plan = scaled.plan(a, b, 8, 2.0)
+    with orion.session("threads", 2, force_parallel=True), orion.profile():
+        scaled(a, b, 8, 2.0)
+    run = scaled.last_run
+    for array in (a, b):
+        array.resize(40, refcheck=False)
+    assert len(run.plan.loops) == len(plan.loops) == 1  # both are still there
+    assert matches(scaled, a, b, 40, 2.0)
+
+
+def test_an_array_whose_contents_were_looked_at_cannot_be_resized_but_made_anew():
+    """`docs/differences.md` says so: of others nothing is kept."""
+    first, out = np.arange(9), np.zeros(40)
+    assert matches(segments, first, out)
+    with pytest.raises(ValueError, match="cannot resize an array that references or is referenced"):
+        first.resize(12, refcheck=False)
+    out.resize(50, refcheck=False)
+    first = np.resize(first, 12)
+    first[8:] = [8, 20, 40, 50]
+    assert matches(segments, first, out)
+
+
+def test_an_array_of_automatic_checkpoints_cannot_be_resized(tmp_path):
+    a = np.zeros(8)
+    with orion.session():
+        orion.checkpoint(tmp_path, every=600, a=a)
+        with pytest.raises(ValueError, match="cannot resize an array that references or is referenced"):
+            a.resize(12, refcheck=False)
 
 
 def test_only_plain_arrays_and_numbers_are_remembered():

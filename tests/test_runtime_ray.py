@@ -446,6 +446,18 @@ def test_too_many_workers_for_this_machine_are_refused_before_ray_is_started(act
     assert not ray.is_initialized()
 
 
+def test_an_array_of_which_workers_have_a_copy_cannot_be_resized_but_made_anew(actors):
+    a = np.zeros(8)
+    divides(a, 2)
+    with pytest.raises(ValueError, match="cannot resize an array that references or is referenced"):
+        a.resize(12, refcheck=False)
+    a = np.resize(a, 12)
+    before = a.copy()
+    divides(a, 2)
+    divides.serial(before, 2)
+    np.testing.assert_array_equal(a, before)
+
+
 def test_ray_outlives_the_thread_that_started_it(actors, expected):
     import ray
 
