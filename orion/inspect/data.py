@@ -191,7 +191,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan, share: float) -> dict[str, Any]:
         "parts": [_part(part) for part in loop.parts],
         "fused_with": _fused_with(loop),
         "verdicts": [_verdict(verdict) for verdict in verdicts_of(loop, plan)],
-        "dependences": [_dependence(dependence, len(dims)) for dependence in loop.dependences],
+        "dependences": [_dependence(dependence, loop) for dependence in loop.dependences],
         "reductions": [{"name": r.name, "operator": r.op, "line": r.span.line} for r in scalars.reductions],
         "choices": [_choice(choice) for choice in scalars.choices],
         "exits": [{"word": one.word, "line": one.span.line} for one in exits_of(loop)],
@@ -318,8 +318,8 @@ def _part(part: LoopPlan) -> dict[str, Any]:
     }
 
 
-def _dependence(dependence: Dependence, dims: int) -> dict[str, Any]:
-    pair = witness_pair(dependence, dims)
+def _dependence(dependence: Dependence, loop: LoopPlan) -> dict[str, Any]:
+    pair = witness_pair(dependence, len(loop.nest.dims), dict(loop.known))
     return {
         "witness": None if pair is None else [list(iteration) for iteration in pair],
         "array": dependence.array,

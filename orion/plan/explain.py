@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orion.analysis.rules import stronger_than
 from orion.cost.candidate import Strategy
 from orion.cost.extents import evaluated
 from orion.dependence.access import Access, Dependence
+from orion.dependence.bounds import fix_parameters
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.nodes import Binary, Const, Range
@@ -23,17 +25,26 @@ if TYPE_CHECKING:
     import islpy as isl
 
 
-def blocking_reasons(dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None) -> tuple[Reason, ...]:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What reasons are told of: a loop in a call. `known` are the values of isl's parameters there."""
+
+    nest: LoopNest
+    known: Mapping[str, int] = field(default_factory=dict)
+    maps: Maps = field(default_factory=Maps)
+
+
+def blocking_reasons(dependences: Iterable[Dependence], told: Told) -> tuple[Reason, ...]:
     """One reason per pair of accesses that conflict, in program order."""
     dependences = tuple(dependences)
     needed = {dependence.sink.span for dependence in dependences if dependence.kind == "flow"}
     found = []
     for dependence in by_pair(dependences):
         reason = dependence.reason
-        message = describe_pair(dependence, nest, maps)
+        message = describe_pair(dependence, told)
         spans = (dependence.source.span, dependence.sink.span)
         if reason is None:
-            hint = _hint(dependence, needed) if all(directions(nest)) else Hint.STEP
+            hint = _hint(dependence, needed) if all(directions(told.nest)) else Hint.STEP
             found.append(Reason(ReasonKind.BLOCKS, "ORN101", message, spans, hint))
         else:
             found.append(Reason(ReasonKind.BLOCKS, reason.code, f"{message}; {reason.message}", spans, reason.hint))
@@ -56,12 +67,18 @@ def by_pair(dependences: Iterable[Dependence]) -> list[Dependence]:
     return sorted(chosen.values(), key=lambda d: (min(d.source.span, d.sink.span), max(d.source.span, d.sink.span)))
 
 
-def describe_pair(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) -> str:
+def describe_pair(dependence: Dependence, told: Told) -> str:
     """What two accesses have in common, in which iterations, and an example."""
     first, second = _place(dependence.source), _place(dependence.sink)
-    pair = f"{first} meets itself" if first == second else f"{first} meets {second}"
-    example = witness(dependence, nest, maps)
-    return f"{pair} in {iterations_in_words(dependence, nest)}" + (f" (e.g. {example})" if example else "")
+    meets = "meets" if is_certain(dependence) else "may meet"
+    pair = f"{first} {meets} itself" if first == second else f"{first} {meets} {second}"
+    example = witness(dependence, told)
+    return f"{pair} in {iterations_in_words(dependence, told.nest)}" + (f" (e.g. {example})" if example else "")
+
+
+def is_certain(dependence: Dependence) -> bool:
+    """Whether the accesses of a dependence are sure to meet in its iterations."""
+    return dependence.exact and not (dependence.source.is_may or dependence.sink.is_may)
 
 
 def _place(access: Access) -> str:
@@ -91,9 +108,10 @@ def iterations_in_words(dependence: Dependence, nest: LoopNest) -> str:
     return f"iterations with the same {' and '.join(same)}" if same else "different iterations"
 
 
-def witness(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) -> str:
-    """Two iterations that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
-    pair = witness_pair(dependence, len(nest.dims), maps)
+def witness(dependence: Dependence, told: Told) -> str:
+    """Two iterations of the call that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
+    nest = told.nest
+    pair = witness_pair(dependence, len(nest.dims), told.known, told.maps)
     if pair is None:
         return ""
     first, second = (_coordinates(values, nest) for values in pair)
@@ -103,20 +121,22 @@ def witness(dependence: Dependence, nest: LoopNest, maps: Maps | None = None) ->
 
 
 def witness_pair(
-    dependence: Dependence, dims: int, maps: Maps | None = None
+    dependence: Dependence, dims: int, known: Mapping[str, int], maps: Maps | None = None
 ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """The coordinates of two iterations that conflict, source first; None where isl gives none, or not soon."""
+    """The coordinates of two iterations that conflict, source first, where isl's parameters have the values `known`;
+    None where isl gives none, or not soon."""
     import islpy as isl
 
     relation = (maps or Maps()).map(dependence.relation)
     try:
         with capped(relation.get_ctx()):
+            relation = fix_parameters(relation.wrap(), known).unwrap()
             apart = relation.subtract(_same_key(relation, dims))
             pairs = (relation if apart.is_empty() else apart).wrap()
             usual = pairs  # where bounds are read from arrays isl knows nothing of them
             for dim in range(pairs.dim(isl.dim_type.set)):
                 usual = usual.lower_bound_val(isl.dim_type.set, dim, isl.Val.zero(pairs.get_ctx()))
-            point = (pairs if usual.is_empty() else usual).sample_point()
+            point = pairs.sample_point() if usual.is_empty() else usual.lexmin().sample_point()
     except CapReached:
         return None
     if point.is_void():
@@ -190,21 +210,19 @@ def _hint(dependence: Dependence, needed: Container[Span]) -> str:
     return Hint.NEEDED if dependence.kind == "flow" else ""
 
 
-def not_stronger(
-    strategy: Strategy, dependences: Iterable[Dependence], nest: LoopNest, maps: Maps | None = None
-) -> tuple[Reason, ...]:
+def not_stronger(strategy: Strategy, dependences: Iterable[Dependence], told: Told) -> tuple[Reason, ...]:
     """Why the strategies stronger than the one taken are not legal: the pairs that rule them out."""
     pairs = by_pair(dependences)
     if not pairs:
         return ()
-    found = [said for stronger in stronger_than(strategy) for said in stronger.against(pairs, nest.dims)]
-    return tuple(_against(name, pair, nest, maps) for name, pair in found)
+    found = [said for stronger in stronger_than(strategy) for said in stronger.against(pairs, told.nest.dims)]
+    return tuple(_against(name, pair, told) for name, pair in found)
 
 
-def _against(strategy: str, pair: Dependence, nest: LoopNest, maps: Maps | None) -> Reason:
+def _against(strategy: str, pair: Dependence, told: Told) -> Reason:
     code = pair.reason.code if pair.reason else "ORN101"
     spans = (pair.source.span, pair.sink.span)
-    return Reason(ReasonKind.RULES_OUT, code, f"not {strategy}: {describe_pair(pair, nest, maps)}", spans, "")
+    return Reason(ReasonKind.RULES_OUT, code, f"not {strategy}: {describe_pair(pair, told)}", spans, "")
 
 
 def unknown_range(nest: LoopNest) -> Reason:

@@ -169,6 +169,7 @@ class LoopPlan:
     a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
     space dimension each worker has. `relaxed` are its arrays with buffers, and `served` those of which several nodes
     fetch what tiles announce. `read_in_part` are arrays that it only reads, of which they are sent what tiles read.
+    `known` are the values of isl's parameters in the call: examples of iterations are those of it.
     """
 
     nest: LoopNest
@@ -192,6 +193,7 @@ class LoopPlan:
     relaxed: Relaxed
     served: tuple[Served, ...]
     read_in_part: tuple[Listed, ...]
+    known: tuple[tuple[str, int], ...] = ()
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)

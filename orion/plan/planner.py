@@ -49,7 +49,7 @@ from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.dynamic import first_deal, is_dynamic, with_smaller_tiles
-from orion.plan.explain import blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
+from orion.plan.explain import Told, blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.inspected import may_gain, too_short, with_inspection
 from orion.plan.neighbours import handovers, moved_between
@@ -344,7 +344,8 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     strategy = _strategy(loop, chosen)
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
-    why = not_stronger(strategy, pairs, written.nest, maps) if chosen else blocking_reasons(pairs, written.nest, maps)
+    told = Told(written.nest, values, maps)
+    why = not_stronger(strategy, pairs, told) if chosen else blocking_reasons(pairs, told)
     if not known and (loop.candidates or not (analysis.reasons or why or loop.capped or is_single(nest))):
         why = (*why, unknown_range(nest))
     elif known and not legal:
@@ -371,6 +372,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         relaxed=relaxed_at(nest, iterations, sizes),
         served=(),
         read_in_part=(),
+        known=tuple(values.items()),
     )
     return (
         with_listed(plan, loop.announcers, types, sizes)

@@ -95,6 +95,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         relaxed=NOT_RELAXED,
         served=(),
         read_in_part=(),
+        known=parts[0].known,
     )
 
 

@@ -121,6 +121,10 @@ class Tracked:
     def copy(self) -> np.ndarray:
         return self.read().copy()
 
+    def fill(self, value: Any) -> None:
+        self.write()
+        self.data.fill(value)
+
     def sum(self) -> Any:
         return self.read().sum()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orion.dependence.access import Access, Dependence
-from orion.plan.explain import iterations_in_words, witness
+from orion.plan.explain import Told, iterations_in_words, witness
 from orion.plan.plan import LoopPlan
 from orion.plan.source_plans import in_formulas
 from orion.reasons import Reason, ReasonKind
@@ -72,7 +72,7 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     return Conflict(
         array=first.array,
         iterations=iterations_in_words(first, loop.nest),
-        example=witness(first, loop.nest),
+        example=next(filter(None, (witness(one, Told(loop.nest, dict(loop.known))) for one in group)), ""),
         reads=_by_text((a for a in accesses if not a.is_write), source),
         writes=_by_text((a for a in accesses if a.is_write), source),
         distance=first.distance,

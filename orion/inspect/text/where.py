@@ -13,6 +13,7 @@ from orion.inspect.text.words import counted, lines_in_words, place, time_in_wor
 from orion.ir.function import in_users_words
 from orion.ir.nodes import For, Node, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
+from orion.plan.explain import is_certain
 from orion.plan.parallelism import LITTLE, Extent, Parallelism, parallelism
 from orion.plan.plan import (
     Fill,
@@ -200,7 +201,8 @@ def _why_serial(loop: LoopPlan) -> str:
         conflict = next((one for one in conflicts if one.spans == blocker.spans), None)
         message = blocker.said[0]
         if conflict is not None and not conflict.is_scalar:
-            message = f"{conflict.iterations} meet in `{conflict.array}`{such_as(conflict)}"
+            meet = "meet" if any(map(is_certain, conflict.dependences)) else "may meet"
+            message = f"{conflict.iterations} {meet} in `{conflict.array}`{such_as(conflict)}"
         return f"{message} [{blocker.code}]"
     return ""
 
