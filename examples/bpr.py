@@ -226,7 +226,8 @@ def run(options: argparse.Namespace) -> dict[str, Outcome]:
         warnings.simplefilter("ignore", orion.SerialLoopWarning)  # it is to be so
         found["serial"] = trained("serial", likes, options, 0)
     with orion.session(options.backend, options.workers):
-        level = popularity(likes)
+        with waiting("ranking by popularity"):
+            level = popularity(likes)
         print(f"AUC of items ranked by how many like them: {level:.4f}")
         print(f"\n{rank_pairs.plan(*Ranking(likes, options, options.max_delay).arguments())}", flush=True)
         found["late"] = trained("late", likes, options, options.max_delay)

@@ -21,6 +21,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import read_png, save_png
@@ -103,7 +104,7 @@ def run(options: argparse.Namespace) -> Picture:
         arguments = (u, noisy, options.strength, options.contrast, options.sweeps)
         print(f"\n{smooth.plan(*arguments)}\n")
         print("sweeps       dB   milliseconds")
-        for number in range(1, options.rounds + 1):
+        for number in steps("rounds", options.rounds):
             start = perf_counter()
             smooth(*arguments)
             took = 1e3 * (perf_counter() - start)

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from gbt_data import LEAST, Rows, auc, generated, labels_for, read_rows
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_curves
@@ -413,16 +414,16 @@ def run(options: argparse.Namespace) -> Trained:
         print(f"\n{str(partition.plan(*grower.partition_arguments())).split('; also')[0]}\n")
         print(f"tree    train loss     test loss   {'test AUC' if is_binary else '        '}  milliseconds")
         scores = np.full(len(test.labels), grower.forest.start)
-        for tree in range(options.trees):
+        for tree in steps("trees", options.trees):
             begin = perf_counter()
             grower.grow()
             spent = perf_counter() - begin
-            grower.forest.add_to(scores, test_bins, slice(tree, tree + 1))
+            grower.forest.add_to(scores, test_bins, slice(tree - 1, tree))
             found.train.append(loss(grower.scores, rows.labels, options.objective))
             found.test.append(loss(scores, test.labels, options.objective))
             area = f"{auc(scores, test.labels):8.5f}".replace("nan", "  -") if is_binary else " " * 8
             print(
-                f"{tree + 1:4d}  {found.train[-1]:12.6f}  {found.test[-1]:12.6f}   {area}  {1e3 * spent:12.1f}",
+                f"{tree:4d}  {found.train[-1]:12.6f}  {found.test[-1]:12.6f}   {area}  {1e3 * spent:12.1f}",
                 flush=True,
             )
     if options.picture:

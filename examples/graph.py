@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from graph_data import Graph, Ints, read_edges, rows_of, web
+from live import waiting
 from options import add_edges_options, add_running_options, parsed, whole
 
 import orion
@@ -140,10 +141,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         ):
             print(f"\n{loop.plan(*arguments, graph.ptr, graph.idx)}")
         print()
-        distance = distances_from(start, graph, print)
-        label = components_of(graph, print)
+        with waiting("distances"):
+            distance = distances_from(start, graph, print)
+        with waiting("components"):
+            label = components_of(graph, print)
         begin = perf_counter()
-        triangles = int(count_triangles(graph.ptr, graph.idx))
+        with waiting("triangles"):
+            triangles = int(count_triangles(graph.ptr, graph.idx))
         print(f"{triangles:,} triangles  {1e3 * (perf_counter() - begin):.2f} ms")
     sizes = np.sort(np.bincount(label)[np.unique(label)])[::-1]
     print(f"{len(sizes):,} components, the largest of {int(sizes[0]):,} vertices")

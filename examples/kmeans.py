@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, non_negative, parsed, whole
 
@@ -105,7 +106,7 @@ def run(options: argparse.Namespace) -> tuple[Points, float]:
     with orion.session(options.backend, options.workers):
         print(f"\n{assign.plan(labels, points, centres)}\n")
         print("iteration              inertia          gain   milliseconds")
-        for iteration in range(1, options.iterations + 1):
+        for iteration in steps("iterations", options.iterations):
             begin, before = perf_counter(), inertia
             inertia = float(assign(labels, points, centres))
             sums, counts = np.zeros_like(centres), np.zeros(len(centres), np.int64)

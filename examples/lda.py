@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from lda_data import Corpus, Integers, generated, hold_out, read_docword
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, parsed, picture_file, positive, whole
 from pictures import save_curves, save_png
@@ -280,7 +281,7 @@ def train(warp: Warp, held: Corpus, sweeps: int, every: int) -> list[tuple[int, 
     """Sweeps, with a line of each. The perplexities: (sweep, perplexity)."""
     curve = [(0, warp.perplexity(held))]
     print("sweep   milliseconds   million tokens/s   perplexity")
-    for sweep in range(1, sweeps + 1):
+    for sweep in steps("sweeps", sweeps):
         begin = perf_counter()
         warp.sweep()
         took, told = perf_counter() - begin, ""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 import numpy as np
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, parsed, positive, whole
 
@@ -113,7 +114,7 @@ def run(options: argparse.Namespace) -> float:
     with orion.session(options.backend, options.workers):
         print(f"\n{train.plan(images, labels, *copies, options.step)}\n")
         print("epoch   right of others   milliseconds")
-        for epoch in range(1, options.epochs + 1):
+        for epoch in steps("epochs", options.epochs):
             begin = perf_counter()
             train(images, labels, *copies, options.step)
             spent = 1e3 * (perf_counter() - begin)

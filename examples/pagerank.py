@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from graph_data import Graph, read_edges, rows_of, web
+from live import steps
 from options import add_edges_options, add_running_options, between, non_negative, parsed, whole
 
 import orion
@@ -147,7 +148,7 @@ def run(options: argparse.Namespace) -> Ranks:
         loop, arguments = ranks.loop()
         print(f"\n{loop.plan(*arguments, inspect=True)}\n")
         print("iteration        change   milliseconds")
-        for iteration in range(1, options.iterations + 1):
+        for iteration in steps("iterations", options.iterations):
             start = perf_counter()
             change = ranks.iterate()
             print(f"{iteration:9d}  {change:12.3e}  {1e3 * (perf_counter() - start):13.2f}", flush=True)

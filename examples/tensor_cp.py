@@ -24,6 +24,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, non_negative, parsed, picture_file, positive, whole
 from pictures import save_png
@@ -224,7 +225,7 @@ def run(options: argparse.Namespace) -> AlternatingLeastSquares | GradientDescen
     with orion.session(options.backend, options.workers):
         print(f"\n{model.plans()}\n")
         print(f"iteration  {model.heading}   milliseconds")
-        for iteration in range(1, options.iterations + 1):
+        for iteration in steps("iterations", options.iterations):
             start = perf_counter()
             fit = model.iterate()
             spent = 1e3 * (perf_counter() - start)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from graph_data import Graph, mesh
+from live import steps
 from numpy.typing import NDArray
 from options import add_running_options, between, non_negative, parsed, picture_file, whole
 from pictures import save_png
@@ -235,7 +236,7 @@ def solve(solver: Gradients | Relaxation, most: int, tolerance: float) -> int:
     least, since = inf, 0
     exact = 1e-16 * float(np.linalg.norm(solver.heat.b))
     print("iteration      residual   milliseconds")
-    for iteration in range(1, most + 1):
+    for iteration in steps("iterations", most):
         start = perf_counter()
         residual = solver.iterate()
         print(f"{iteration:9d}  {residual:12.3e}  {1e3 * (perf_counter() - start):13.2f}", flush=True)
