@@ -133,6 +133,7 @@ def make_loop(
         relaxed=NOT_RELAXED,
         served=(),
         read_in_part=(),
+        known=(),
     )
     if proved == "affine":
         proved = prove(program, number, types, shapes, values)

@@ -193,7 +193,7 @@ class LoopPlan:
     relaxed: Relaxed
     served: tuple[Served, ...]
     read_in_part: tuple[Listed, ...]
-    known: tuple[tuple[str, int], ...] = ()
+    known: tuple[tuple[str, int], ...]
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
