@@ -96,7 +96,7 @@ class Typed:
 
     def all_sizes(self, sizes: Sizes) -> Sizes:
         """The sizes of a call with those of the arrays that the function makes, and of the names that it gives once."""
-        sizes = with_local_shapes(self.local_arrays, self.function.source, sizes)
+        sizes = with_local_shapes(self.local_arrays, self.function, sizes)
         return replace(sizes, named=named_values(self.function, sizes.values))
 
 

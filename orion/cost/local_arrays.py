@@ -14,10 +14,10 @@ from orion.errors import ArgumentError, UnsupportedLoopError, describe
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, names_in
 from orion.ir.printer import print_expr
-from orion.ir.refuse import unsupported
+from orion.ir.refuse import as_said, unsupported
 from orion.ir.rewriting import rewrite
 from orion.ir.types import Shapes
-from orion.source import SourceText, Span
+from orion.source import Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ MOST_ITEMS = 2**27
 """Of a list, so that it takes a gigabyte at most: `for step in range(10**9)` is often left after a few trips."""
 
 
-def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -> dict[str, tuple[int, ...]]:
+def local_shapes(made: Iterable[LocalArray], function: Function, sizes: Sizes) -> dict[str, tuple[int, ...]]:
     """The shapes of arrays that a function makes, as far as sizes are known.
 
     Raises `ArgumentError` where an array that is sure to be made would have a negative length, and where arrays of
@@ -49,26 +49,26 @@ def local_shapes(made: Iterable[LocalArray], source: SourceText, sizes: Sizes) -
     found: dict[str, tuple[int, ...]] = {}
     for one in made:
         for pair in (*one.alike, *one.one_shape):
-            first, second = (_evaluated(one, length, values, sizes.counts, source) for length in pair)
+            first, second = (_evaluated(one, length, values, sizes.counts, function) for length in pair)
             if first is not None and second is not None and first != second:
                 refused = _of_several_shapes if pair in one.one_shape or 1 in (first, second) else _unlike
-                raise refused(one, pair, (first, second), source)
-        lengths = [_evaluated(one, length, values, sizes.counts, source) for length in one.lengths]
+                raise refused(one, pair, (first, second), function)
+        lengths = [_evaluated(one, length, values, sizes.counts, function) for length in one.lengths]
         known = tuple(length for length in lengths if length is not None)
         if len(known) < len(lengths):
             continue
         if one.is_sure and any(length < 0 for length in known):
-            raise _negative(one, known, source)
+            raise _negative(one, known, function)
         found[one.name] = tuple(max(0, length) for length in known)
         if one.is_list and prod(found[one.name]) > MOST_ITEMS:
-            raise _too_long(one, found[one.name], source)
+            raise _too_long(one, found[one.name], function)
         values = parameter_values({**sizes.shapes, **found}, sizes.integers)  # others may be as long as this one
     return found
 
 
-def with_local_shapes(made: Sequence[LocalArray], source: SourceText, sizes: Sizes) -> Sizes:
+def with_local_shapes(made: Sequence[LocalArray], function: Function, sizes: Sizes) -> Sizes:
     """The sizes of a call with those of arrays that the function makes."""
-    return replace(sizes, shapes={**sizes.shapes, **local_shapes(made, source, sizes)}) if made else sizes
+    return replace(sizes, shapes={**sizes.shapes, **local_shapes(made, function, sizes)}) if made else sizes
 
 
 def names_in_lengths(made: Sequence[LocalArray]) -> set[str]:
@@ -89,15 +89,15 @@ def local_arrays_at(function: Function, shapes: Shapes) -> tuple[SizedLocalArray
 
 
 def _evaluated(
-    one: LocalArray, length: Expr, values: Mapping[str, int], counts: Mapping[str, int], source: SourceText
+    one: LocalArray, length: Expr, values: Mapping[str, int], counts: Mapping[str, int], function: Function
 ) -> int | None:
     def change(part: Expr) -> Expr:
         match part:
-            case Call(function, (inner,)) if function == NARROW and evaluated(inner, values) is not None:
-                raise _narrow(one, inner, source)
+            case Call(called, (inner,)) if called == NARROW and evaluated(inner, values) is not None:
+                raise _narrow(one, inner, function)
             case Count(array, span) if array in counts:
                 return Const(counts[array], span)
-            case Call(function, (inner,)) if function == INTEGER:
+            case Call(called, (inner,)) if called == INTEGER:
                 return inner
             case _:
                 return part
@@ -105,41 +105,47 @@ def _evaluated(
     return evaluated(rewrite(length, change), values)
 
 
-def _narrow(one: LocalArray, length: Expr, source: SourceText) -> ArgumentError:
-    what = f"the length of the array `{one.name}` may not fit the integers that it is computed with"
+def _said(one: LocalArray, function: Function) -> str:
+    return as_said(one.name, one.span, function)
+
+
+def _narrow(one: LocalArray, length: Expr, function: Function) -> ArgumentError:
+    what = f"the length of the array `{_said(one, function)}` may not fit the integers that it is computed with"
     why = f"`{print_expr(length)}` is computed in fewer than 64 bits, or without a sign"
     hint = "write `int(n)` for an integer n of it"
-    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))
+    return ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint=hint))
 
 
-def _negative(one: LocalArray, shape: tuple[int, ...], source: SourceText) -> ArgumentError:
+def _negative(one: LocalArray, shape: tuple[int, ...], function: Function) -> ArgumentError:
     lengths = ", ".join(map(print_expr, one.lengths))
-    what = f"the array `{one.name}` would have a negative length"
+    what = f"the array `{_said(one, function)}` would have a negative length"
     why = f"({lengths}) is {shape} here"
-    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint="pass other sizes"))
+    return ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint="pass other sizes"))
 
 
 def _of_several_shapes(
-    one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText
+    one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], function: Function
 ) -> UnsupportedLoopError:
-    what = f"the array `{one.name}` is made with different shapes"
+    what = f"the array `{_said(one, function)}` is made with different shapes"
     why = f"an axis of it is as long as {print_expr(pair[0])}, {lengths[0]}, and {print_expr(pair[1])}, {lengths[1]}"
     hint = "use two names, or pass arrays of the same lengths"
-    error = unsupported(what, one.span, source, why=why, hint=hint, is_for_numba=True)
+    error = unsupported(what, one.span, function.source, why=why, hint=hint, is_for_numba=True)
     error.is_of_sizes = True
     return error
 
 
-def _too_long(one: LocalArray, shape: tuple[int, ...], source: SourceText) -> UnsupportedLoopError:
-    what = f"the list `{one.name}` is not supported where it may have {shape[0]} items"
+def _too_long(one: LocalArray, shape: tuple[int, ...], function: Function) -> UnsupportedLoopError:
+    what = f"the list `{_said(one, function)}` is not supported where it may have {shape[0]} items"
     why = "memory for all items that it may get is taken when it is made"
-    error = unsupported(what, one.span, source, why=why, hint="let fewer trips append to it", is_for_numba=True)
+    error = unsupported(
+        what, one.span, function.source, why=why, hint="let fewer trips append to it", is_for_numba=True
+    )
     error.is_of_sizes = True
     return error
 
 
-def _unlike(one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], source: SourceText) -> ArgumentError:
-    what = f"the arrays that `{one.name}` is made of differ in length: {lengths[0]} and {lengths[1]}"
+def _unlike(one: LocalArray, pair: tuple[Expr, Expr], lengths: tuple[int, int], function: Function) -> ArgumentError:
+    what = f"the arrays that `{_said(one, function)}` is made of differ in length: {lengths[0]} and {lengths[1]}"
     why = f"these are {print_expr(pair[0])} and {print_expr(pair[1])}"
     hint = "pass arrays of the same lengths, or write a loop"
-    return ArgumentError(describe(what, span=one.span, source=source, why=why, hint=hint))
+    return ArgumentError(describe(what, span=one.span, source=function.source, why=why, hint=hint))
