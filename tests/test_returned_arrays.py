@@ -159,3 +159,34 @@ def test_a_part_by_an_array_is_not_analysed():
         found = orion.parallel_for(chosen)(x, np.array([2]))
     assert np.shares_memory(found, x)
     np.testing.assert_array_equal(found, x[2:])
+
+
+def first_of_many(x, k):
+    path = np.zeros((100_000, 2))
+    for i in range(len(x)):
+        path[i] = x[i]
+    return path[:k], path[k : k + 3, 0]
+
+
+def two_that_overlap(x, k):
+    path = np.zeros(100_000)
+    for i in range(len(x)):
+        path[i] = x[i]
+    return path[:k], path[k - 1 : k + 1]
+
+
+def most_of_it(x, k):
+    path = np.zeros(len(x) + k)
+    for i in range(len(x)):
+        path[i] = x[i]
+    return path[: len(x)]
+
+
+def test_small_parts_of_arrays_that_the_function_made_keep_no_more_memory_than_they_have():
+    x = values()
+    for one, other in zip(orion.parallel_for(first_of_many)(x, 7), first_of_many(x, 7), strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert one.base is None
+    first, second = orion.parallel_for(two_that_overlap)(x, 7)
+    assert np.shares_memory(first, second)
+    assert orion.parallel_for(most_of_it)(x, 7).base is not None

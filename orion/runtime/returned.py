@@ -6,14 +6,16 @@ what is returned of it says which array it is, and which part (`Part`); whoever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orion.arrays.accumulator import Returned
 from orion.arrays.dense import DenseArray
+from orion.arrays.parts import are_small
 from orion.arrays.sparse import SparseArray
 from orion.frontend.scope import plain_number
 from orion.ir.function import Function
@@ -63,18 +65,41 @@ def stand_in(value: object, name: str) -> object:
 
 def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) -> Any:
     """What a function returned, with the arrays of a call in place of what stands for them, as lists where the source
-    has lists."""
+    has lists. Small parts of arrays that the function made are copies."""
+    parts: dict[str, list[NDArray[Any]]] = {}
+    for one in _parts(returned):
+        if isinstance(array := arguments[one.name], LocalArray):
+            part = array.storage[one.index] if isinstance(one, Part) else array.storage
+            parts.setdefault(one.name, []).append(part)
+    small = {name for name, found in parts.items() if are_small(found, arguments[name].storage.nbytes)}
+
+    def found(value: Any) -> Any:
+        match value:
+            case tuple():
+                return tuple(map(found, value))
+            case Returned(inner):
+                return replace(value, value=found(inner))
+            case Extent(name=name):
+                return _as_in_source(_whole(arguments[name]), name, function)
+            case Part(name, index):
+                part = _whole(arguments[name])[index]
+                return _as_in_source(part.copy() if name in small else part, name, function)
+            case _:
+                return value
+
+    return found(returned)
+
+
+def _parts(returned: Any) -> Iterator[Part | Extent]:
+    """The arrays and parts of arrays among what a function returned."""
     match returned:
         case tuple():
-            return tuple(resolved(part, arguments, function) for part in returned)
+            for one in returned:
+                yield from _parts(one)
         case Returned(value):
-            return replace(returned, value=resolved(value, arguments, function))
-        case Extent(name=name):
-            return _as_in_source(_whole(arguments[name]), name, function)
-        case Part(name, index):
-            return _as_in_source(_whole(arguments[name])[index], name, function)
-        case _:
-            return returned
+            yield from _parts(value)
+        case Part() | Extent():
+            yield returned
 
 
 def _as_in_source(array: Any, name: str, function: Function) -> Any:
