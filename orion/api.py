@@ -92,12 +92,18 @@ class ParallelFunction(Generic[P, R]):
                 self._ran = None
                 return cast(R, found.run(*given.values()))
             while True:
+                refused: OrionError | None = None
                 try:
                     arguments = preparation.with_outside(given)
                     workers, force = session.workers, session.force_parallel
                     prepared = preparation.prepare(arguments, workers, force).dealt(session)
                 except OrionError as error:
-                    run, self._ran = self._compiled_as_it_is(given, error).run, None
+                    refused = error
+                if refused is not None:  # not in the `except`: an error of the function has nothing to do with it
+                    try:
+                        run, self._ran = self._compiled_as_it_is(given, refused).run, None
+                    finally:
+                        refused = None  # its traceback has this frame
                     return cast(R, run(*given.values()))
                 if recording is not None:
                     recording.planned()

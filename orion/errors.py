@@ -6,6 +6,7 @@ Each message says what is wrong, where, why, and what to write instead; `describ
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from types import TracebackType
 
 from orion.source import SourceText, Span
 
@@ -176,17 +177,29 @@ PLAIN_ERRORS = (ZeroDivisionError, OverflowError, FloatingPointError, Arithmetic
 """Errors of Python's own that are made from a text alone."""
 
 
-def of_user(error: Exception, span: Span | None = None, source: SourceText | None = None) -> Exception:
+def of_user(
+    error: Exception,
+    span: Span | None = None,
+    source: SourceText | None = None,
+    traceback: TracebackType | None = None,
+) -> Exception:
     """An error that a loop, or a statement between loops, raised as the user wrote it: of the same class, with its
-    place where that is known, and marked as what it is."""
+    place where that is known, and marked as what it is. `traceback` are the entries for the user's own code."""
     if span is not None and type(error) in PLAIN_ERRORS:
         error = type(error)(describe(str(error), span=span, source=source))
     elif span is not None:
         error.add_note(describe("raised here", span=span, source=source))
     error._orion_of_user = True  # type: ignore[attr-defined]
+    if traceback is not None:
+        error._orion_traceback = traceback  # type: ignore[attr-defined]
     return error
 
 
 def is_of_user(error: BaseException) -> bool:
     """Whether `of_user` has marked the error; errors that came from another process keep the mark."""
     return getattr(error, "_orion_of_user", False)
+
+
+def traceback_of_user(error: BaseException) -> TracebackType | None:
+    """The entries of a traceback that `of_user` was given."""
+    return getattr(error, "_orion_traceback", None)

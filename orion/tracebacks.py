@@ -15,7 +15,7 @@ from functools import update_wrapper
 from types import FrameType, FunctionType
 from typing import ParamSpec, TypeVar, cast
 
-from orion.errors import OrionError, did_you_mean, is_of_user
+from orion.errors import OrionError, did_you_mean, is_of_user, traceback_of_user
 
 SWITCH = "ORION_FULL_TRACEBACK"
 
@@ -42,7 +42,7 @@ def shorten(error: BaseException) -> None:
 def cut(error: BaseException) -> None:
     """Take all that there is of the traceback out, and what caused the error; debuggers find that as `__context__`."""
     if not is_whole():
-        error.__traceback__ = None
+        error.__traceback__ = traceback_of_user(error)
         error.__context__, error.__cause__ = error.__cause__ or error.__context__, None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 import warnings
 from types import ModuleType
 from typing import NamedTuple
@@ -130,6 +131,84 @@ def test_errors_are_those_of_python():
             looped(A.copy(), 13)
         with pytest.raises(ValueError, match="too large"):
             orion.parallel_for(tried)(A + 100.0)
+
+
+def third(x, i):
+    return x[i + 3]
+
+
+def last_of_path(x, n):
+    seen, i = {}, 0
+    while i < n:
+        seen[i] = third(x, i)
+        i += 1
+    return len(seen)
+
+
+def test_errors_are_told_with_the_lines_of_the_function():
+    """The first one as all others."""
+    looped = orion.parallel_for(last_of_path)
+    for _ in range(2):
+        with warnings.catch_warnings(), pytest.raises(IndexError) as caught:
+            warnings.simplefilter("ignore", SerialLoopWarning)
+            looped(A.copy(), 12)
+        told = "".join(traceback.format_exception(caught.value))
+        assert [entry.name for entry in caught.traceback] == [
+            "test_errors_are_told_with_the_lines_of_the_function", "last_of_path", "third"
+        ]  # fmt: skip
+        assert [entry.line for entry in traceback.extract_tb(caught.tb)[1:]] == [
+            "seen[i] = third(x, i)", "return x[i + 3]"
+        ]  # fmt: skip
+        assert "During handling" not in told
+        assert len(told.splitlines()) == 8
+    assert looped(A.copy(), 9) == 9
+
+
+def catching(x, n):
+    found = 0
+    seen = {0: 0}
+    for i in range(n):
+        try:
+            found += third(x, i)
+        except Exception:
+            seen[i] = 1
+    return x[n]
+
+
+def test_errors_that_a_function_catches_are_not_told():
+    with warnings.catch_warnings(), pytest.raises(IndexError) as caught:
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        orion.parallel_for(catching)(A.copy(), 12)
+    assert [entry.name for entry in caught.traceback][1:] == ["catching"]
+    assert traceback.extract_tb(caught.tb)[-1].line == "return x[n]"
+
+
+def pairs(n):
+    found, k = [], 0
+    while k < n:
+        found.append((k, 0.5))
+        k += 1
+    return np.array(found)
+
+
+def parts_of_many(x, k):
+    seen, path = {0: 0}, np.zeros((100_000, 2))
+    for i in range(len(x)):
+        path[i] = x[i]
+    return path[:k], x[:k]
+
+
+def test_arrays_that_are_returned():
+    looped = orion.parallel_for(pairs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        np.testing.assert_array_equal(looped(3), pairs(3))
+        assert looped(0).shape == (0, 2)
+        x = A.copy()
+        first, given = orion.parallel_for(parts_of_many)(x, 3)
+    np.testing.assert_array_equal(first, parts_of_many(x, 3)[0])
+    assert first.base is None
+    assert np.shares_memory(given, x)
 
 
 def test_helpers_and_numbers_from_outside_are_those_of_each_call(monkeypatch):

@@ -22,6 +22,8 @@ from numba.core.types import BaseTuple, List, StringLiteral, UnicodeType, litera
 from numba.core.untyped_passes import IRProcessing
 from numba.extending import overload, register_jitable
 
+from orion.kernel.build.builtin_functions import array_of
+
 WHOLE = (types.int64, types.int32, types.float64, types.complex128, types.boolean)
 """The types of numbers with which Numba computes as NumPy does: integers of 32 bits but for what these do not hold."""
 
@@ -273,7 +275,7 @@ class LookAtLengths(FunctionPass):  # type: ignore[misc]
                 if is_complex and one.target.name not in called:
                     one.value = ir.Global("complex128", np.complex128, one.loc)  # Numba has no dtype of that name
             for statement in block.body:
-                body += [*_kept(statement, state.func_ir, block.scope), *_looked_at(statement, block.scope)]
+                body += [*_with_array_of(statement, state.func_ir, block.scope), *_looked_at(statement, block.scope)]
             block.body = body
         state.func_ir._definitions = build_definitions(state.func_ir.blocks)
         return True
@@ -292,16 +294,18 @@ def _looked_at(statement: Any, scope: Any) -> list[Any]:
     return [statement]
 
 
-def _kept(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
-    """What keeps a list that is given to `np.array`. Numba would make the list itself an array there, also where it is
-    used afterwards, and one of the length that its loop's bounds tell, which may be negative."""
+def _with_array_of(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
+    """What keeps a list that is given to `np.array`, in place of which a function of Orion's is called. Numba would make
+    the list itself an array there, also where it is used afterwards, and one of the length that its loop's bounds tell,
+    which may be negative."""
     value: Any = getattr(statement, "value", None)
     if guard(find_callname, func_ir, value) != ("array", "numpy") or not value.args:
         return []
     before, called = _call(as_it_is, value.args[:1], scope, statement.loc)
     kept = scope.redefine("$kept", statement.loc)
-    value.args = (kept, *value.args[1:])
-    return [*before, ir.Assign(called, kept, statement.loc)]
+    made, own = _call(array_of, (kept, *value.args[1:]), scope, statement.loc)
+    value.func, value.args = own.func, own.args
+    return [*before, ir.Assign(called, kept, statement.loc), *made]
 
 
 def _check(array: Any, index: Any, scope: Any, loc: Any) -> list[Any]:

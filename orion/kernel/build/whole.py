@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import dis
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from functools import partial
 from random import Random
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -19,8 +20,11 @@ from numba.core.errors import NumbaTypeSafetyWarning
 from numba.core.registry import CPUDispatcher
 
 from orion import keyed_random
+from orion.arrays.parts import are_small
+from orion.errors import of_user
 from orion.kernel.build.builtin_functions import IN_PLACE
 from orion.kernel.build.differing import LookingCompiler, differing
+from orion.kernel.build.failing import Lines
 from orion.kernel.build.numba_words import in_one_line
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
@@ -54,7 +58,8 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     if numba.config.DISABLE_JIT:
         raise NotCompiledError("NUMBA_DISABLE_JIT is set")
     made: dict[FunctionType, Any] = {}
-    compiled = compiled_copy(function, made)
+    lines = Lines()
+    compiled = compiled_copy(function, made, partial(lines.pipeline, LookingCompiler))
     try:
         with warnings.catch_warnings():  # of types that it tries while it looks for those of names, and does not take
             warnings.simplefilter("ignore", NumbaTypeSafetyWarning)
@@ -68,20 +73,35 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
 
     def run(*given: Any) -> Any:
         try:
-            return _as_python_has_it(compiled(*given))
-        except StopIteration as error:  # of `min` and `max`
-            raise ValueError("the least or greatest of nothing") from error
+            found = compiled(*given)
+        except StopIteration:  # of `min` and `max`
+            raise of_user(ValueError("the least or greatest of nothing"), traceback=lines.traceback()) from None
+        except Exception as error:
+            raise of_user(error, traceback=lines.traceback()) from None
+        return _as_python_has_it(found, _to_copy(found))
 
     return run
 
 
-def _as_python_has_it(value: Any) -> Any:
-    """What a function returned, with Python's dicts and lists in place of Numba's."""
+def _as_python_has_it(value: Any, to_copy: Set[int]) -> Any:
+    """What a function returned, with Python's dicts and lists in place of Numba's, and some arrays copied."""
     if type(value) is tuple:
-        return tuple(map(_as_python_has_it, value))
+        return tuple(_as_python_has_it(one, to_copy) for one in value)
     if isinstance(value, numba.typed.Dict):
-        return {key: _as_python_has_it(one) for key, one in value.items()}
-    return [*map(_as_python_has_it, value)] if isinstance(value, numba.typed.List) else value
+        return {key: _as_python_has_it(one, to_copy) for key, one in value.items()}
+    if isinstance(value, numba.typed.List):
+        return [_as_python_has_it(one, to_copy) for one in value]
+    return value.copy(order="K") if id(value) in to_copy else value
+
+
+def _to_copy(value: Any) -> Set[int]:
+    """The arrays among what a function returned, alone or in tuples, that are small parts of one that it made."""
+    made: dict[int, list[Any]] = {}
+    for one in value if type(value) is tuple else (value,):
+        if isinstance(one, np.ndarray) and hasattr(one.base, "refcount"):  # memory of Numba's
+            memory: Any = one.base
+            made.setdefault(memory.data, []).append(one)
+    return {id(one) for parts in made.values() if are_small(parts, memoryview(parts[0].base).nbytes) for one in parts}
 
 
 def _holds_dict(kind: Any) -> bool:
@@ -134,14 +154,17 @@ def _content(cell: CellType) -> object:
         return None
 
 
-def compiled_copy(function: FunctionType, made: dict[FunctionType, Any], pipeline: type = LookingCompiler) -> Any:
-    """The dispatcher of a function; `made` are those that there are, by functions."""
+def compiled_copy(
+    function: FunctionType, made: dict[FunctionType, Any], pipeline: Callable[[FunctionType], type]
+) -> Any:
+    """The dispatcher of a function; `made` are those that there are, by functions, and `pipeline` gives the class of
+    the compiler of each."""
     helpers = helpers_of(function)
     space = {**IN_PLACE, **function.__globals__}
     closure = tuple(CellType(_content(cell)) for cell in function.__closure__ or ())
     copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, closure or None)
     copy.__kwdefaults__ = function.__kwdefaults__
-    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python", pipeline_class=pipeline)
+    made[function] = found = numba.njit(copy, boundscheck=True, error_model="python", pipeline_class=pipeline(function))
     cells: Mapping[str, CellType] = dict(zip(function.__code__.co_freevars, closure, strict=True))
     for name, helper in helpers.items():
         inner = made.get(helper) or compiled_copy(helper, made, pipeline)

@@ -1,0 +1,145 @@
+"""Where a function that Numba compiled as it is has failed: tracebacks as Python's, with the user's lines.
+
+Machine code on its way out of a function by an error writes down the line, and so do the functions that called it.
+Numba itself knows the lines of `raise` alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FunctionType, TracebackType
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core.callconv import RETCODE_NONE, RETCODE_OK, CPUCallConv
+from numba.core.compiler_machinery import register_pass
+from numba.core.cpu import CPUContext
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+
+MOST = 32
+"""How many functions that call one another are told of at most."""
+
+INT = ir.IntType(64)
+
+
+class Lines:
+    """The lines in which functions have failed, from the innermost to the outermost: written by machine code, which
+    holds the GIL, and taken by who called it."""
+
+    def __init__(self) -> None:
+        self._functions: list[FunctionType] = []
+        self._notes = np.zeros(1 + 2 * MOST, np.int64)
+
+    def pipeline(self, plain: type, function: FunctionType) -> type:
+        """The pipeline for a function, like the plain one."""
+        number, notes = len(self._functions), self._notes
+        self._functions.append(function)
+        return type(plain.__name__, (_Noting, plain), {"number": number, "notes": notes})
+
+    def taken(self) -> Iterator[tuple[CodeType, int]]:
+        """The code that has failed since the last time, with the lines, from the outermost to the innermost. Where one
+        of the functions catches errors, only the outermost is known."""
+        count, self._notes[0] = int(self._notes[0]), 0
+        noted = self._notes[1:].reshape(MOST, 2)[: min(count, MOST)][::-1].tolist()
+        catches = any(function.__code__.co_exceptiontable for function in self._functions)
+        for number, line in noted[:1] if catches else noted:
+            yield self._functions[number].__code__, line
+
+    def traceback(self) -> TracebackType | None:
+        """The traceback of what was raised last; None where nothing is known of it."""
+        found: TracebackType | None = None
+        for code, line in reversed([*self.taken()]):
+            own = _entry(code, line)
+            found = TracebackType(found, own.tb_frame, own.tb_lasti, line)
+        return found
+
+
+def _entry(code: CodeType, line: int) -> TracebackType:
+    """An entry of a traceback, as if the code had raised an error in that line."""
+    written = linecache.getline(code.co_filename, line).rstrip()
+    tree = ast.parse("raise ValueError")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.stmt | ast.expr):  # all of the line, so that no part of it is pointed at
+            node.lineno = node.end_lineno = line
+            node.col_offset, node.end_col_offset = len(written) - len(written.lstrip()), len(written.encode())
+    text = compile(tree, code.co_filename, "exec")
+    entry: TracebackType | None = None
+    try:
+        exec(text.replace(co_name=code.co_name, co_qualname=code.co_qualname), {})
+    except ValueError as error:
+        entry = error.__traceback__
+    assert entry is not None
+    assert entry.tb_next is not None
+    return entry.tb_next
+
+
+class _Noting:
+    """A compiler of one function of several."""
+
+    number: int
+    notes: Any
+
+    def define_pipelines(self) -> list[Any]:
+        (made,) = super().define_pipelines()  # type: ignore[misc]
+        self.state.noting = self  # type: ignore[attr-defined]
+        made.passes = [(_NotingLowering if one is NativeLowering else one, name) for one, name in made.passes]
+        made.finalize()
+        return [made]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _NotingLowering(BaseNativeLowering):  # type: ignore[misc]
+    _name = "orion_noting_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        self._noting = state.noting
+        found: bool = super().run_pass(state)
+        return found
+
+    @property
+    def lowering_class(self) -> Any:
+        noting = self._noting
+
+        class NotingLower(Lower):  # type: ignore[misc]
+            def init(self) -> None:
+                self.context.__class__ = _NotingContext
+                self.context.noted_by = noting, self
+                super().init()
+
+        return NotingLower
+
+
+class _NotingContext(CPUContext):  # type: ignore[misc]
+    noted_by: Any
+
+    @property
+    def call_conv(self) -> Any:
+        return _NotingCallConv(self)
+
+
+class _NotingCallConv(CPUCallConv):  # type: ignore[misc]
+    def _return_errcode_raw(self, builder: Any, code: Any) -> None:
+        noting, lower = self.context.noted_by
+        is_own = builder.function is getattr(lower, "function", None)  # else what Numba compiles meanwhile
+        if is_own and code is not RETCODE_OK and code is not RETCODE_NONE:
+            _note(builder, noting, getattr(lower.loc, "line", 0))
+        super()._return_errcode_raw(builder, code)
+
+
+def _note(builder: Any, noting: _Noting, line: int) -> None:
+    def at(place: Any) -> Any:
+        size = noting.notes.itemsize
+        address = builder.add(ir.Constant(INT, noting.notes.ctypes.data), builder.mul(place, ir.Constant(INT, size)))
+        return builder.inttoptr(address, INT.as_pointer())
+
+    zero, one, two = (ir.Constant(INT, number) for number in range(3))
+    count = builder.load(at(zero))
+    last = ir.Constant(INT, MOST - 1)
+    place = builder.mul(two, builder.select(builder.icmp_signed("<", count, last), count, last))
+    builder.store(ir.Constant(INT, noting.number), at(builder.add(place, one)))
+    builder.store(ir.Constant(INT, line), at(builder.add(place, two)))
+    builder.store(builder.add(count, one), at(zero))
