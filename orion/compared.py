@@ -305,7 +305,10 @@ def _form(array: NDArray[Any]) -> tuple[tuple[int, ...], str]:
 
 
 def _in_words(array: NDArray[Any]) -> str:
-    return f"an array of {array.dtype} of shape {array.shape}" if array.shape else f"{array[()]} ({array.dtype})"
+    if array.shape:
+        return f"an array of {array.dtype} of shape {array.shape}"
+    value = array[()]
+    return f"{value} ({type(value).__name__})"
 
 
 def _differing(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:

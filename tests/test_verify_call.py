@@ -412,6 +412,18 @@ def test_an_error_of_one_side_is_a_difference(two_workers, disturbed):
     assert "ZeroDivisionError: disturbed" in str(found)
 
 
+def test_an_interrupt_passes_and_leaves_everything_as_it_was(two_workers, disturbed):
+    def change(arguments, returned):
+        raise KeyboardInterrupt
+
+    R = orion.sparse((np.arange(300) % 20, np.arange(300) // 20), RNG(1).random(300))
+    values = R.values.copy()
+    disturbed(change)
+    with pytest.raises(KeyboardInterrupt):
+        double_stored.verify(R)
+    assert np.array_equal(R.values, values)
+
+
 def test_what_a_call_refuses_is_refused(two_workers):
     with pytest.raises(ArgumentError, match="`b`"):
         scale.verify(np.zeros(3), ["x"], 2.0)
@@ -523,7 +535,7 @@ def test_a_sum_that_cancels_out_differs_by_rounding(two_workers):
     [
         (np.zeros(3), np.zeros(4), ("shape (3,)", "shape (4,)")),
         (3, 3.0, ("3 (int64)", "3.0 (float64)")),
-        (2**70, 5, (str(2**70), "5 (int64)")),
+        (2**70, 5, (f"{2**70} (int)", "5 (int64)")),
         ("a", "b", ("a", "b")),
     ],
 )
