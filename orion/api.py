@@ -350,7 +350,8 @@ class ParallelFunction(Generic[P, R]):
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Preparation, dict[str, Any]]:
         """The arguments by name, and the stages for calls that leave the same numbers to their defaults."""
-        return self._preparations.of(*self._named(args, kwargs))
+        numbers, arguments = self._named(args, kwargs)  # first: that may look at the function anew
+        return self._preparations.of(numbers, arguments)
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Numbers, dict[str, Any]]:
         """The numbers that a call leaves to their defaults, and its arguments by name, with these."""
