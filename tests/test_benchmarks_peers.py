@@ -31,6 +31,8 @@ def test_options_go_to_the_comparison_that_has_them(monkeypatch, tmp_path, capsy
     assert run.main(["--only", "kmeans", "lda", "--full", "--corpus", str(tmp_path / "a")]) == 0
     lda = ["benchmarks.peers.lda", "--full", "--corpus", str(tmp_path / "a")]
     assert ran == [["benchmarks.peers.kmeans"], lda]
+    assert run.main(["--only", "kmeans", "lda"]) == 0
+    assert ran[2:] == [["benchmarks.peers.kmeans", "--repeats", "3"], ["benchmarks.peers.lda"]]
     assert "lda: 0 s\n" in capsys.readouterr().out
 
 
