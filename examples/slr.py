@@ -20,7 +20,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -161,10 +161,10 @@ class Outcome:
 
 
 @contextmanager
-def running(way: Way, options: argparse.Namespace) -> Iterator[None]:
-    """A session for a way to train, without the warning that what is to be serial is so."""
-    backend = ("serial", 1) if way.is_serial else (options.backend, options.workers)
-    with orion.session(*backend), warnings.catch_warnings():
+def running(way: Way) -> Iterator[None]:
+    """The session for a way to train, one of its own for a serial way, without the warning that what is to be serial is
+    so."""
+    with orion.session("serial", 1) if way.is_serial else nullcontext(), warnings.catch_warnings():
         if way.is_serial or way.max_delay is None:  # the plan that is printed says why
             warnings.simplefilter("ignore", orion.SerialLoopWarning)
         yield
@@ -172,7 +172,7 @@ def running(way: Way, options: argparse.Namespace) -> Iterator[None]:
 
 def train(way: Way, samples: Samples, held: Samples, options: argparse.Namespace) -> Outcome:
     step = step_of(way.method, samples, options.step)
-    with running(way, options):
+    with running(way):
         with waiting(f"{way.name}: planning and compiling"):
             Training(samples, way.method, step, way.max_delay).one_pass()  # its weights are thrown away
         training = Training(samples, way.method, step, way.max_delay)
@@ -231,11 +231,12 @@ def run(options: argparse.Namespace) -> dict[str, Outcome]:
     print(f"{given.about}: {len(samples):,} samples and {len(held):,} held out, {samples.features:,} features")
     print(f"{len(samples.values) / len(samples):.1f} features each")
     all_ways = ways(options.max_delay)
-    for way in (all_ways[1], all_ways[2]):
-        with running(way, options):
-            step = step_of(way.method, samples, options.step)
-            print(f"\n{way.name}: {Training(samples, way.method, step, way.max_delay).plan()}", flush=True)
-    found = {way.name: train(way, samples, held, options) for way in all_ways}
+    with orion.session(options.backend, options.workers):  # one for all ways: Ray takes seconds to start
+        for way in (all_ways[1], all_ways[2]):
+            with running(way):
+                step = step_of(way.method, samples, options.step)
+                print(f"\n{way.name}: {Training(samples, way.method, step, way.max_delay).plan()}", flush=True)
+        found = {way.name: train(way, samples, held, options) for way in all_ways}
     show(found)
     if options.picture is not None:
         curves = {name: [*enumerate(one.losses)] for name, one in found.items() if name != "SGD, exact"}
