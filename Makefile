@@ -54,7 +54,7 @@ sparse: $(STAMP) ## triangular solves, sweeps, PageRank: SciPy, serial Numba, Or
 polybench: $(STAMP) ## the 30 PolyBench kernels: serial Numba, hand-written prange, Orion; about 5 min
 	$(BIN)/python -m benchmarks.polybench.run $(ARGS)
 
-wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion; about 1 min
+wavefront: $(STAMP) ## chains of dependent iterations: Gauss-Seidel, common subsequence; serial Numba and Orion; about 2 min
 	$(BIN)/python -m benchmarks.wavefront $(ARGS)
 
 estimates: $(STAMP) ## times that plans predict for 12 loops, next to runs; four workers by quota, up to 1,024 predicted; wants root, and a machine that does nothing else; about 5 min
@@ -70,7 +70,7 @@ cluster: $(STAMP) ## loops of every kind on Ray clusters of one, two and three n
 bottlenecks: $(STAMP) ## bottlenecks planted on purpose, and whether a profile names them; wants a machine that does nothing else; about 2 min
 	$(BIN)/python -m pytest -m timing tests/test_profile.py tests/test_profile_ray.py $(ARGS)
 
-peers: $(PEERS)  ## programs next to igraph, scikit-learn, LightGBM, xgboost, tomotopy (installs them; ARGS=--full: longer); about 5 min
+peers: $(PEERS)  ## programs next to igraph, scikit-learn, LightGBM, xgboost, tomotopy (installs them; ARGS=--full: longer); about 6 min
 	$(BIN)/python -m benchmarks.peers.run $(ARGS)
 
 topics: $(PEERS) ## topic models by two samplers next to tomotopy (installs it; ARGS='--corpus docword.kos.txt.gz', --full: five seeds); about 2 min

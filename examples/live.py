@@ -1,4 +1,4 @@
-"""What the examples show while they compute, and the extrapolation of what would take too long.
+"""Progress of the examples, shown while they compute, and seconds extrapolated from a sample in plain Python.
 
 On a terminal `waiting` and `steps` show a bar that is removed at the end. Elsewhere they write a line to stderr every
 few seconds: how far the work is, and for how long it has been going on.
