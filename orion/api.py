@@ -32,7 +32,7 @@ from orion.methods import is_method, method_refusal
 from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
-from orion.prepared_call import Options, Prepared
+from orion.prepared_call import Options, Prepared, options_of
 from orion.replayed import differences
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
@@ -487,17 +487,7 @@ def parallel_for(
     >>> double.plan(a).strategy
     'independent'
     """
-    if isinstance(relax, str) or not all(isinstance(name, str) for name in relax):
-        hint = 'write a tuple of names of parameters: `relax=("w",)`'
-        raise ArgumentError(describe(f"`relax={relax!r}` of parallel_for", hint=hint))
-    given = {"ordered": ordered, "require_parallel": require_parallel, "fastmath": fastmath}
-    for name, value in given.items():
-        if not isinstance(value, bool) and (value is not None or name != "ordered"):
-            hint = "write True or False" + (", or None for what the kind of loop decides" if name == "ordered" else "")
-            raise ArgumentError(describe(f"`{name}={value!r}` of parallel_for is no truth value", hint=hint))
-    if schedule not in ("static", "dynamic"):
-        raise ArgumentError(describe(f"`schedule={schedule!r}` of parallel_for", hint='write "static" or "dynamic"'))
-    options = Options(ordered, require_parallel, fastmath, schedule == "dynamic", tuple(relax))
+    options = options_of(ordered, relax, require_parallel, fastmath, schedule)
     return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 
 

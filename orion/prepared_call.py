@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.accumulator import Accumulator
 from orion.arrays.dense import DenseArray
-from orion.errors import OutOfBoundsError
+from orion.errors import ArgumentError, OutOfBoundsError, describe
 from orion.inspecting import Watched
 from orion.ir.function import Accumulated, Buffered, Function
 from orion.ir.replicas import Replica
@@ -37,6 +37,23 @@ class Options:
     fastmath: bool = True
     dynamic: bool = False
     relax: tuple[str, ...] = ()
+
+
+def options_of(
+    ordered: bool | None, relax: tuple[str, ...], require_parallel: bool, fastmath: bool, schedule: str
+) -> Options:
+    """Return the options that `parallel_for` is given. ArgumentError for one that it has not."""
+    if isinstance(relax, str) or not all(isinstance(name, str) for name in relax):
+        hint = 'write a tuple of names of parameters: `relax=("w",)`'
+        raise ArgumentError(describe(f"`relax={relax!r}` of parallel_for", hint=hint))
+    given = {"ordered": ordered, "require_parallel": require_parallel, "fastmath": fastmath}
+    for name, value in given.items():
+        if not isinstance(value, bool) and (value is not None or name != "ordered"):
+            hint = "write True or False" + (", or None for what the kind of loop decides" if name == "ordered" else "")
+            raise ArgumentError(describe(f"`{name}={value!r}` of parallel_for is no truth value", hint=hint))
+    if schedule not in ("static", "dynamic"):
+        raise ArgumentError(describe(f"`schedule={schedule!r}` of parallel_for", hint='write "static" or "dynamic"'))
+    return Options(ordered, require_parallel, fastmath, schedule == "dynamic", tuple(relax))
 
 
 @dataclass(frozen=True, slots=True)

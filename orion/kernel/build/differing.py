@@ -295,9 +295,9 @@ def _looked_at(statement: Any, scope: Any) -> list[Any]:
 
 
 def _with_array_of(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
-    """What keeps a list that is given to `np.array`, in place of which a function of Orion's is called. Numba would make
-    the list itself an array there, also where it is used afterwards, and one of the length that its loop's bounds tell,
-    which may be negative."""
+    """What keeps a list that is given to `np.array`, in place of which a function of Orion's is called. Numba would
+    make the list itself an array there, also where it is used afterwards, and one of the length that its loop's bounds
+    tell, which may be negative."""
     value: Any = getattr(statement, "value", None)
     if guard(find_callname, func_ir, value) != ("array", "numpy") or not value.args:
         return []
