@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import FrameType
 
 
@@ -23,6 +23,13 @@ class Span:
     column: int
     end_line: int
     end_column: int
+    inlined: tuple[Span, ...] = field(default=(), repr=False)
+    """The calls of helper functions in whose place the code stands: what two calls stand for has different spans."""
+
+    @property
+    def in_source(self) -> Span:
+        """The region alone, whichever call the code stands for."""
+        return replace(self, inlined=()) if self.inlined else self
 
     def __str__(self) -> str:
         """As "file:line", or by the cell of a notebook."""

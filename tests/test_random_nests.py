@@ -86,6 +86,25 @@ def test_nests_whose_loops_share_places_through_every_oracle(number: int):
         pytest.fail(nest.file_text(str(failure), fuzz.command(SEED, number, "places")), pytrace=False)
 
 
+TWICE = """\
+def again(A, i, j):
+    A[i + 6, j] = A[i + 5, j + 1] + A[i + 6, j]
+
+def nest(A, b, z, n, m):
+    for i in range(m, -1, -2):
+        for j in range(z.shape[0] - i):
+            b[:n] = 0.5 * b[1:n + 1]
+            again(A, i, j); again(A, i, j)
+"""
+
+
+def test_statements_of_two_calls_on_one_line_are_told_apart():
+    """The checker once took them for one, and could not prove the loops in another order."""
+    shapes = {"A": ((12, 6), (16, 9)), "b": ((11,), (17,)), "z": ((5, 3), (8, 5))}
+    arrays = {name: ArraySpec("float64", "value", *each) for name, each in shapes.items()}
+    check_nest(Nest(TWICE, arrays, {"n": (5, 8), "m": (3, 5)}, 2), Tally())
+
+
 SHARED = {
     "one trip": r"for \w+ in range\((1|one|i, i \+ (1|one))\):",
     "rounds": r"for o\d in range\(3\):|while o\d > 0:",

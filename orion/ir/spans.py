@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -15,8 +16,13 @@ N = TypeVar("N", bound=Node)
 
 def with_span(node: N, span: Span) -> N:
     """The node with every span in it replaced."""
-    changed: dict[str, Any] = {f.name: _placed(getattr(node, f.name), span) for f in fields(node) if f.name != "span"}
-    return replace(node, span=span, **changed)
+    return relocated(node, lambda _: span)
+
+
+def relocated(node: N, place: Callable[[Span], Span]) -> N:
+    """Return the node with every span in it mapped."""
+    changed: dict[str, Any] = {f.name: _placed(getattr(node, f.name), place) for f in fields(node) if f.name != "span"}
+    return replace(node, span=place(node.span), **changed)
 
 
 def without_spans(node: N) -> N:
@@ -29,9 +35,9 @@ def without_spans(node: N) -> N:
     return with_span(node, NOWHERE)
 
 
-def _placed(value: Any, span: Span) -> Any:
+def _placed(value: Any, place: Callable[[Span], Span]) -> Any:
     if isinstance(value, NODE_CLASSES):
-        return with_span(value, span)
+        return relocated(value, place)
     if isinstance(value, tuple):
-        return tuple(_placed(item, span) for item in value)
+        return tuple(_placed(item, place) for item in value)
     return value

@@ -42,10 +42,10 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.renaming import renamed
 from orion.ir.rewriting import with_new
-from orion.ir.spans import with_span
+from orion.ir.spans import relocated
 from orion.ir.types import ScalarType, Types
 from orion.passes.writes import Ranks, local_ranks, written_positions
-from orion.source import SourceText
+from orion.source import SourceText, Span
 
 LARGEST = 400
 """Helpers of more nodes than this remain functions."""
@@ -223,9 +223,15 @@ class _Inliner:
         return last.value if isinstance(last, Return) and last.value is not None else Const(None, call.span)
 
     def placed(self, statement: Stmt, helper: Function, call: Call, names: dict[str, str | Const]) -> Stmt:
-        """A statement of the helper as it stands in the function. Of another file, it stands where the call does."""
-        new = self.numbered(renamed(statement, names))
-        return new if helper.source.file == self.function.source.file else with_span(new, call.span)
+        """Return a statement of the helper as it stands in the function: of another file, where the call does. No other
+        call has the same spans."""
+        is_here = helper.source.file == self.function.source.file
+
+        def place(own: Span) -> Span:
+            shown, other = (own, call.span) if is_here else (call.span, own)
+            return replace(shown, inlined=(*shown.inlined, other))
+
+        return relocated(self.numbered(renamed(statement, names)), place)
 
     def numbered(self, statement: Stmt) -> Stmt:
         """The statement with new numbers for its `for`s."""

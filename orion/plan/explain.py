@@ -61,7 +61,7 @@ def by_pair(dependences: Iterable[Dependence]) -> list[Dependence]:
     rank = {"flow": 0, "conflict": 0, "anti": 1, "output": 2}
     chosen: dict[object, Dependence] = {}
     for dependence in dependences:
-        key = dependence.array, frozenset((dependence.source.span, dependence.sink.span))
+        key = dependence.array, frozenset((dependence.source.span.in_source, dependence.sink.span.in_source))
         if key not in chosen or rank[dependence.kind] < rank[chosen[key].kind]:
             chosen[key] = dependence
     return sorted(chosen.values(), key=lambda d: (min(d.source.span, d.sink.span), max(d.source.span, d.sink.span)))

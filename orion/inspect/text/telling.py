@@ -118,15 +118,16 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
     for outer in loops_around(loop, plan):
-        words = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
-        found.append(ForLine(outer.span, "; ".join(words), is_around=True))
+        around = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
+        found.append(ForLine(outer.span.in_source, "; ".join(around), is_around=True))
     inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
     for one in scans_of(loop):
         place = next(node.span for node in inside if node.index == one.loop)
-        found.append(ForLine(place, f"hands {listed(list(one.names))} on, by blocks of iterations", is_around=False))
+        words = f"hands {listed(list(one.names))} on, by blocks of iterations"
+        found.append(ForLine(place.in_source, words, is_around=False))
         inside = [node for node in inside if node.span != place]
     for own in sorted(inside, key=lambda one: one.index):
-        found.append(ForLine(own.span, verdicts[own.index], is_around=False))
+        found.append(ForLine(own.span.in_source, verdicts[own.index], is_around=False))
     return list(dict.fromkeys(found))
 
 
