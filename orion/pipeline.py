@@ -86,6 +86,7 @@ from orion.rewrites.privatize.take import PRIVATIZE
 from orion.rewrites.rename.take import RENAME
 from orion.rewrites.reorder.take import JAM, LOCKSTEP, REORDER, SKEWED_BUFFERS, STORED_SUMS, TILE
 from orion.rewrites.rewrite import Rewrite
+from orion.rewrites.scans.find import not_worthwhile
 from orion.rewrites.scans.take import SCANS
 from orion.rewrites.shared_locals.take import SHARED_LOCALS
 from orion.rewrites.slices.take import SLICES
@@ -245,7 +246,7 @@ def after_each(function: Function, types: Types, words: Words) -> Iterator[tuple
 def analyse(function: Function, types: Types, ordered: bool | None, caches: Caches, dynamic: bool = False) -> Typed:
     """What is known of a function that has gone through the passes, for any sizes. `dynamic` as in `make_plan`."""
     found = analyse_function(function, types, ordered, caches, REWRITES)
-    function, typing, every = found.function, found.typing, found.variants
+    function, typing, every = found.function, found.typing, with_costly_scans(found.variants)
     refuse_unmade_arrays(every[-1].program.function, every[-1].typing)
     refuse_other_numbers(function, typing)
     refuse_in_kernels(function, [loop.nest.body for loop in every[-1].loops], every[-1].typing)
@@ -269,6 +270,16 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     properties = frozenset(frozenset((one.array, one.has) for one in together) for together in needed) - {frozenset()}
     asked = Asked(properties, _deciding(every, types) - written if dynamic else frozenset())
     return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded, asked)
+
+
+def with_costly_scans(every: tuple[Variant, ...]) -> tuple[Variant, ...]:
+    """The variants of a function, whose loops as written say where scans would share them out and take longer."""
+    last = every[-1]
+    reasons = [not_worthwhile(loop, last.typing) for loop in last.loops]
+    if not any(reasons):
+        return every
+    pairs = zip(last.loops, reasons, strict=True)
+    return (*every[:-1], replace(last, loops=tuple(replace(one, capped=(*one.capped, *why)) for one, why in pairs)))
 
 
 def _deciding(every: Iterable[Variant], types: Types) -> frozenset[str]:

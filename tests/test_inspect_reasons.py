@@ -93,3 +93,65 @@ def test_a_reason_of_any_code_is_shown_with_its_hint_by_every_view(kind, monkeyp
     shown = plan_to_dict(more)["loops"][0]["reasons"][-1]
     wanted = {"kind": kind, "code": "ORN199", "title": "something new", "message": says, "hint": "write it otherwise"}
     assert wanted.items() <= shown.items()
+
+
+def running_sum(d, a):
+    t = 0.0
+    for i in range(d.shape[0]):
+        t = t + d[i]
+        a[i] = t
+
+
+def running_least(d, a):
+    t = 1e9
+    for i in range(d.shape[0]):
+        t = min(t, d[i])
+        a[i] = t
+
+
+def population(d, a):
+    t = 0.1
+    for i in range(d.shape[0]):
+        t = d[i] * t * (1.0 - t)
+        a[i] = t
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (running_sum, r"would take longer than the loop as written, except where `d\.shape\[0\] >= \d+` \[ORN120\]"),
+        (running_least, r"would take longer than the loop as written, as an iteration does so little \[ORN120\]"),
+        (population, r"`t` passes a value from one iteration to the next \[ORN104\]"),
+    ],
+)
+def test_where_costs_keep_a_loop_serial_the_first_reason_says_so(function, why):
+    decorated = orion.parallel_for(function)
+    with orion.session("threads", 2):
+        plan = decorated.plan(np.ones(1000), np.ones(1000))
+        assert re.search(f"serial because in lines .*{why}", " ".join(str(plan).split("\n\n")[0].split()))
+        with pytest.warns(orion.SerialLoopWarning, match=f"is serial because .*{why}"):
+            decorated(np.ones(1000), np.ones(1000))
+
+
+def by_two_places(x, y, idx):
+    for i in range(y.shape[0]):
+        y[i] = 0.5 * x[idx[0]]
+        x[idx[1]] = y[i]
+
+
+def in_turns(x, idx):
+    for t in range(5):
+        for i in range(idx.shape[0]):
+            x[idx[i]] = 0.5 * x[idx[i]] + t
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "variable"),
+    [(by_two_places, (np.ones(9), np.ones(9), np.zeros(9, int)), "i"), (in_turns, (np.ones(9), np.zeros(9, int)), "t")],
+)
+def test_what_iterations_have_in_common_is_told_of_the_arrays_that_keep_them_in_order(function, arguments, variable):
+    """`y[i]` is another element in each iteration of `by_two_places`, `x[idx[i]]` in each of the inner loop."""
+    with orion.session("threads", 2):
+        reasons = orion.parallel_for(function).plan(*arguments).reasons
+    (told,) = {reason.message for reason in reasons if reason.code == "ORN131"}
+    assert told == f"it is not inspected: every iteration of `{variable}` may touch the same elements of `x`"

@@ -78,7 +78,7 @@ def test_unknown_sizes_are_said_to_be_unknown():
 
 def test_statements_between_loops_are_no_serial_loop():
     text = plan_text(plan_of(several))
-    assert text.startswith("several(a, b, n): 2 loops, serial because in lines 109, 110 iterations (i) and")
+    assert text.startswith("several(a, b, n): 2 loops, serial because in lines 109, 110 blocks of")
     assert "one worker runs them, once" in text
 
 

@@ -173,7 +173,9 @@ class _Slicer:
             if (len(self.needed), len(self.hidden)) == before:
                 break
         if isinstance(self.loop.space, Range) and self.loop.space.var not in self.needed:
-            raise NoInspectorError("each of its iterations touches the same elements", self.loop.span)
+            names = " and ".join(f"`{name}`" for name in self.arrays)
+            why = f"every iteration of `{self.loop.space.var}` may touch the same elements of {names}"
+            raise NoInspectorError(why, self.loop.span)
         return AddressSlice(self.loop, self.arrays, tuple(self.keyed[name] for name in self.arrays), items)
 
     # ------------------------------------------------------------ which subscripts tell elements apart

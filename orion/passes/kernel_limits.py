@@ -74,9 +74,9 @@ def _met(node: Node, typing: Typing) -> Iterator[tuple[Const, str]]:
         case Binary(op, left, right) if isinstance(left, Const) or isinstance(right, Const):
             yield from _numbers((left, right), _result(op, left, right, typing))
         case Call(function, arguments) if any(isinstance(one, Const) for one in arguments):
-            kind = _meeting(node, function, arguments, typing)
-            if kind is not None:
-                yield from _numbers(arguments, kind)
+            meets = _meeting(node, function, arguments, typing)
+            if meets is not None:
+                yield from _numbers(arguments, meets)
 
 
 def _result(op: str, left: Expr, right: Expr, typing: Typing) -> ValueType:

@@ -14,10 +14,12 @@ from orion.ir.nodes import Binary, Dim, Expr, For, Logic, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.spans import NOWHERE
 from orion.ir.types import ArrayType, ScalarType, Types
-from orion.plan.plan import Considered, FunctionPlan
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan
 from orion.reasons import Reason
 from orion.rewrites.reorder.expressions import from_isl
+from orion.rewrites.scans.find import in_blocks_in_words
 from orion.sets.names import extent_name, isl_name
+from orion.source import Span
 
 
 def may_hold(assumed: Assumed, sizes: Sizes) -> bool:
@@ -110,4 +112,20 @@ def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[As
         found.append(
             Considered(f"line {span.line} in parallel, if {condition}", None, Reason.of("ORN125", message, span))
         )
-    return replace(plan, considered=tuple(found))
+    loops = tuple(_with_scans_from(loop, function, shown or failing, spans, plan) for loop in plan.loops)
+    return replace(plan, loops=loops, considered=tuple(found))
+
+
+def _with_scans_from(
+    loop: LoopPlan, function: Function, failing: Iterable[Assumed], spans: Mapping[int, Span], plan: FunctionPlan
+) -> LoopPlan:
+    """A serial loop with the sizes from which on scans share it out, where these alone are against it."""
+    names = _names(plan.program.function, dict(plan.types))
+    for one in function.in_blocks:
+        found = [each for each in failing if isinstance(each, OfSizes) and each.index == one.loop]
+        if loop.is_parallel or not found or spans[one.loop] != loop.nest.span:
+            continue
+        condition = " and ".join(in_words(each, names) for each in found)
+        message = f"{in_blocks_in_words(one.names)}, except where `{condition}`"
+        return replace(loop, reasons=(*loop.reasons, Reason.of("ORN120", message, loop.nest.span)))
+    return loop

@@ -32,6 +32,7 @@ from orion.plan.plan import (
 )
 from orion.plan.shares import NOMINAL, Share, share_of, shares
 from orion.plan.source_plans import loops_of_source, source_plans
+from orion.reasons import Reason
 from orion.source import Span
 
 
@@ -74,7 +75,9 @@ def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
     text = f"`{function.name}` has {where_the_work_is(plan)}"
     for loop in loops_of_source(plan):
         if loop.nest.span == span:
-            first = [one.code for one in blockers(loop, conflicts_of(loop))][:1]  # as the plan has it
+            first = [one.code for one in _costs(loop)] or [one.code for one in blockers(loop, conflicts_of(loop))][
+                :1
+            ]  # as the plan has it
             told = [one for one in loop.reasons if one.code in first] or loop.reasons
             because = "".join(f" because {reason.message} [{reason.code}]" for reason in told[:1])
             text = f"the loop over ({', '.join(loop.nest.dims)}) is serial{because}"
@@ -128,6 +131,11 @@ def _also(others: Sequence[Share]) -> str:
     return f"; also on one worker: {lines_in_words(line for loop in rest for line in _lines(loop))}" if rest else ""
 
 
+def _costs(loop: LoopPlan) -> tuple[Reason, ...]:
+    """Why a loop is serial that costs alone keep so."""
+    return tuple(one for one in sizing_reasons(loop) if one.code == "ORN120")[:1]
+
+
 @dataclass(frozen=True, slots=True)
 class _Why:
     """Why one worker runs some lines: as a sentence, and as what follows "serial because"."""
@@ -162,7 +170,7 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
     if is_of_source(told) and not isinstance(told.form, Reordered):
         for reason in sizing_reasons(told)[:1] if told.is_parallel else ():
             return sentence(f"{where}: {reason.message} [{reason.code}]")
-        because = _why_serial(told)
+        because = next((f"{one.message} [{one.code}]" for one in _costs(told)), "") or _why_serial(told)
         if not because:
             return sentence(f"{where} {verb} serial")
         return _Why(f"{where} {verb} serial because {because}", f"in {where} {because}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orion.analysis.one_loop import AnalysedLoop, AsWritten, is_single, may_be_shared
 from orion.cost.worth import body_ns
 from orion.dependence.scalars import carries
@@ -10,6 +12,7 @@ from orion.ir.constants import constant_value
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Bind, For, Range, Return, Subscript, Update, While, every, holds
 from orion.ir.program import OfSource
+from orion.reasons import Reason
 from orion.rewrites.scans.in_arrays import WithScalars, stored_last, with_scalars
 from orion.rewrites.scans.steps import Scan, Step, kept_for, scans_of
 from orion.source import Span
@@ -33,16 +36,43 @@ GAIN = 1.5
 
 def find(loop: AnalysedLoop, typing: Typing) -> frozenset[Span]:
     """The place of a loop that is serial, if what its iterations hand on are scans."""
+    if not _may_be_scanned(loop):
+        return frozenset()
+    changed, names = _handed_on_by(loop, typing)
+    return frozenset({changed.loop.span}) if scanned(changed, names, loop.nest.function) else frozenset()
+
+
+def not_worthwhile(loop: AnalysedLoop, typing: Typing) -> tuple[Reason, ...]:
+    """Why a loop runs as it is written that nothing but scans keeps serial, where two passes would take longer."""
+    if not _may_be_scanned(loop):
+        return ()
+    changed, names = _handed_on_by(loop, typing)
+    others = {one.array for one in loop.analysis.dependences} - names - {one.begins.base.name for one in changed.moved}
+    scans = legal_scans(changed, names, loop.nest.function)
+    if others or loop.analysis.reasons or not scans or pays(changed.loop, scans, changed.typing):
+        return ()
+    message = f"{in_blocks_in_words(sorted(names))}, as an iteration does so little"
+    return (Reason.of("ORN120", message, loop.nest.span),)
+
+
+def in_blocks_in_words(names: Sequence[str]) -> str:
+    """What is said of scans that are not taken, but for the reason."""
+    told = " and ".join(f"`{name}`" for name in names)
+    return f"blocks of iterations that hand {told} on would take longer than the loop as written"
+
+
+def _may_be_scanned(loop: AnalysedLoop) -> bool:
     nest = loop.nest
     if not isinstance(loop.form, AsWritten) or not isinstance(nest.form, OfSource) or nest.elements is not None:
-        return frozenset()
-    if may_be_shared(loop) or is_single(nest) or not nest.ordered:
-        return frozenset()
-    outer = nest.loops[0]
-    changed = with_scalars(outer, typing, nest.function)
+        return False
+    return nest.ordered and not may_be_shared(loop) and not is_single(nest)
+
+
+def _handed_on_by(loop: AnalysedLoop, typing: Typing) -> tuple[WithScalars, set[str]]:
+    """A loop with scalars for what it hands on in arrays, and all scalars that it hands on."""
+    changed = with_scalars(loop.nest.loops[0], typing, loop.nest.function)
     names = {name for name, _ in loop.analysis.scalars.carried} | {one.scalar for one in changed.moved}
-    scans = scanned(changed, names, nest.function)
-    return frozenset({outer.span}) if scans else frozenset()
+    return changed, names
 
 
 def handed_on(loop: For, function: Function) -> set[str]:
@@ -52,6 +82,12 @@ def handed_on(loop: For, function: Function) -> set[str]:
 
 def scanned(changed: WithScalars, names: set[str], function: Function) -> tuple[Scan, ...]:
     """The scans that scalars of a loop are; none where they are not, arrays cannot keep them, or it does not pay."""
+    scans = legal_scans(changed, names, function)
+    return scans if scans and pays(changed.loop, scans, changed.typing) else ()
+
+
+def legal_scans(changed: WithScalars, names: set[str], function: Function) -> tuple[Scan, ...]:
+    """The scans that scalars of a loop are; none where they are not, or arrays cannot keep them."""
     loop, typing = changed.loop, changed.typing
     space, body = loop.space, loop.body
     if not isinstance(space, Range) or constant_value(space.step) not in (1, -1):
@@ -65,7 +101,7 @@ def scanned(changed: WithScalars, names: set[str], function: Function) -> tuple[
     scans = scans_of(body, names, written - stored_last(loop, typing))
     if not scans or not all(is_kept(scan, typing, function) for scan in scans):
         return ()
-    return scans if pays(loop, scans, typing) else ()
+    return scans
 
 
 def is_kept(scan: Scan, typing: Typing, function: Function) -> bool:
