@@ -77,9 +77,9 @@ def _of_sizes(now: Plan, before: Plan) -> Iterator[str]:
         if name in given and shape != theirs:
             yield f"`{name}` has shape {shape}, and had {theirs} in the run"
     for name, value in now.sizes.integers.items():
-        theirs = before.sizes.integers.get(name, value)
-        if value != theirs:
-            yield f"`{name}` is {value}, and was {theirs} in the run"
+        other = before.sizes.integers.get(name, value)
+        if value != other:
+            yield f"`{name}` is {value}, and was {other} in the run"
 
 
 def _of_sparse_arrays(now: Prepared, before: Prepared) -> Iterator[str]:
