@@ -152,5 +152,6 @@ def table_of_costs(rounds: int, only: list[str]) -> Table:
             row = (name, f"{1e3 * median(times['with']):.3f}", f"{found[-1]:.4f}", f"{low:.4f} … {high:.4f}")
             table.add_row(*row)
             Console(stderr=True).print(*row)
-    table.add_row("geometric mean", "", f"{geometric_mean(found):.4f}", "")
+    if found:
+        table.add_row("geometric mean", "", f"{geometric_mean(found):.4f}", "")
     return table

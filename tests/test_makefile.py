@@ -112,3 +112,9 @@ def test_no_program_names_a_folder_beside_the_project():
     for folder in ("benchmarks", "examples"):
         for path in (ROOT / folder).rglob("*.py"):
             assert '"shared"' not in path.read_text(encoding="utf-8"), f"{path}: data is named by an option"
+
+
+def test_a_part_of_interrupts_without_costs_ends_with_an_empty_table():
+    from benchmarks.interrupts_costs import table_of_costs
+
+    assert table_of_costs(1, ["no such kernel"]).row_count == 0
