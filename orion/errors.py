@@ -182,10 +182,13 @@ def of_user(
     span: Span | None = None,
     source: SourceText | None = None,
     traceback: TracebackType | None = None,
+    *,
+    is_raised: bool = False,
 ) -> Exception:
     """An error that a loop, or a statement between loops, raised as the user wrote it: of the same class, with its
-    place where that is known, and marked as what it is. `traceback` are the entries for the user's own code."""
-    if span is not None and type(error) in PLAIN_ERRORS:
+    place where that is known, and marked as what it is. `traceback` are the entries for the user's own code.
+    `is_raised`: by a `raise`, whose text stays as it is."""
+    if span is not None and type(error) in PLAIN_ERRORS and not is_raised:
         error = type(error)(describe(str(error), span=span, source=source))
     elif span is not None:
         error.add_note(describe("raised here", span=span, source=source))

@@ -12,6 +12,7 @@ from orion.frontend.iterables import Iteration, iteration
 from orion.frontend.lists import appended, new_list
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
 from orion.frontend.parts import as_one_subscript
+from orion.frontend.raising import parse_assert, parse_raise
 from orion.frontend.ranges import trips_of
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS, STATEMENTS
 from orion.frontend.scope import Scope, all_nodes, assigned_names
@@ -104,6 +105,10 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
             return [*(found.before if found else ()), *before, *lists, *_with_else(loop, node, scope, numbers)]
         case ast.Return(value):
             return [Return(None if value is None else parse_expression(value, scope), scope.span(node))]
+        case ast.Raise():
+            return parse_raise(node, scope)
+        case ast.Assert():
+            return parse_assert(node, scope)
         case ast.Break():
             return [Break(scope.span(node))]
         case ast.Continue():

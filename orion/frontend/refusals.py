@@ -23,8 +23,6 @@ MOVE_OUT = "move the definition out of the function"
 STATEMENTS: dict[type[ast.stmt], Refusal] = {
     ast.Try: Refusal("`try`", "compiled code raises no exceptions that could be caught", CHECK_BEFORE),
     ast.TryStar: Refusal("`try`", "compiled code raises no exceptions that could be caught", CHECK_BEFORE),
-    ast.Raise: Refusal("`raise`", SCHEDULE, CHECK_BEFORE),
-    ast.Assert: Refusal("`assert`", SCHEDULE, CHECK_BEFORE),
     ast.With: Refusal("`with`", OBJECTS, "open the context around the call of the loop"),
     ast.AsyncWith: Refusal("`async with`", OBJECTS, "open the context around the call of the loop"),
     ast.AsyncFor: Refusal("`async for`", OBJECTS, "collect the data into arrays before the call"),

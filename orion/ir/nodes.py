@@ -154,6 +154,10 @@ STORE = "store:"
 """A function, and a statement by itself: value number `arguments[0]` of the element of a sparse array, that which the
 iteration is for, becomes `arguments[1]`, a scalar of its dtype (`orion.passes.element_stores`)."""
 
+RAISE = "raise:"
+"""How functions begin whose calls are returned: nothing is then returned, but an error of that class raised, with the
+text that the first argument is; where there are others, it is a format for them (`orion.frontend.raising`)."""
+
 PART = "part:"
 """A function: the part of its first argument at the subscripts that are the others. The parser gives that a name."""
 

@@ -8,6 +8,7 @@ from orion.ir.function import Function
 from orion.ir.nodes import (
     INTEGER,
     NARROW,
+    RAISE,
     Assign,
     Binary,
     Bind,
@@ -103,6 +104,8 @@ def _simple(statement: Stmt) -> str:
             return f"{name} = {print_expr(row)}"
         case Evaluate(value):
             return print_expr(value)
+        case Return(Call(function, parts)) if function.startswith(RAISE):
+            return f"raise {function.removeprefix(RAISE)}({_text_of(parts)})"
         case Return(value):
             return "return" if value is None else f"return {_bare(value)}"
         case Break():
@@ -111,6 +114,12 @@ def _simple(statement: Stmt) -> str:
             return "continue"
         case _:
             return "pass"
+
+
+def _text_of(parts: tuple[Expr, ...]) -> str:
+    """The text of an error that is raised."""
+    texts = [print_expr(part) for part in parts]
+    return f"{texts[0]}.format({', '.join(texts[1:])})" if len(texts) > 1 else "".join(texts)
 
 
 def _if_lines(statement: If, indent: str, word: str) -> list[Line]:

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from orion.ir.function import Function
-from orion.ir.nodes import NODE_CLASSES, PARTS, Assign, Expr, For, If, Node, Stmt, Subscript, Tuple, Var, While
+from orion.ir.nodes import (
+    NODE_CLASSES,
+    PARTS,
+    RAISE,
+    Assign,
+    Call,
+    Expr,
+    For,
+    If,
+    Node,
+    Stmt,
+    Subscript,
+    Tuple,
+    Var,
+    While,
+)  # fmt: skip
 
 N = TypeVar("N", bound=Node)
 D = TypeVar("D", bound=Function | Node)
@@ -85,12 +100,23 @@ def _with_blocks(statement: Stmt, change: Callable[[Stmt], tuple[Stmt, ...]]) ->
 
 
 def with_parts(value: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """A value with `change` applied to it, or where it is a tuple, to its parts and those of tuples in it."""
+    """A value with `change` applied to it, or where it is a tuple, to its parts and those of tuples in it; of an error
+    that is raised, to the values that its text tells."""
     if isinstance(value, Tuple):
         return replace(value, items=tuple(with_parts(item, change) for item in value.items))
+    if is_raised(value):
+        text, values = value.arguments[:1], value.arguments[1:]
+        return replace(value, arguments=(*text, *(with_parts(one, change) for one in values)))
     return change(value)
 
 
 def parts_of(value: Expr) -> tuple[Expr, ...]:
-    """The parts of a value, of tuples in it one by one."""
+    """The parts of a value, of tuples in it one by one; of an error that is raised, the values that its text tells."""
+    if is_raised(value):
+        return tuple(part for one in value.arguments[1:] for part in parts_of(one))
     return tuple(part for item in value.items for part in parts_of(item)) if isinstance(value, Tuple) else (value,)
+
+
+def is_raised(value: Expr | None) -> TypeGuard[Call]:
+    """Whether what stands in a `return` is an error that is raised."""
+    return isinstance(value, Call) and value.function.startswith(RAISE)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Break, Compare, Const, Expr, For, If, Return, Stmt, Var, While, every, holds
-from orion.ir.rewriting import with_new, with_parts
+from orion.ir.rewriting import is_raised, with_new, with_parts
 from orion.source import Span
 
 
@@ -99,7 +99,7 @@ class _Leaver:
         result = None if value is None else with_parts(value, lambda part: self.kept(part, kept, span))
         yield from kept
         yield Assign(Var(self.flag, span), Const(self.places, span), span)
-        yield Break(span, "return")
+        yield Break(span, "raise" if is_raised(value) else "return")
         test = Compare(("==",), (Var(self.flag, span), Const(self.places, span)), span)
         self.found.append(If(test, (Return(result, span),), (), span))
 

@@ -63,20 +63,20 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), ba
         except (AbortedError, FinishedError):  # every call ends so on workers other than 0: no place is looked for
             raise
         except Exception as error:
-            place = _place(error, file, lines)
+            text, place = _line_of(error, file, lines)
             if place is None:
                 raise
             if isinstance(error, NameError):
                 error.args = tuple(map(names.in_users_words, error.args))
-            raise of_user(error, *place) from error
+            raise of_user(error, *place, is_raised=text.lstrip().startswith("raise ")) from error
 
     return skeleton
 
 
-def _place(error: Exception, file: str, lines: Sequence[Line]) -> tuple[Span, SourceText] | None:
-    """The line of the user's that an error was raised in; None where it was not in one of them."""
+def _line_of(error: Exception, file: str, lines: Sequence[Line]) -> Line:
+    """The line that an error was raised in; one without a place where it was not in one of these."""
     inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file and frame.lineno]
-    return lines[inside[-1].lineno - 1][1] if inside and inside[-1].lineno else None
+    return lines[inside[-1].lineno - 1] if inside and inside[-1].lineno else ("", None)
 
 
 def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> str:

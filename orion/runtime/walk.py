@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from orion.cost.extents import evaluated
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import Break, Continue, For, Return, Stmt, every, names_in
+from orion.ir.rewriting import is_raised
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.sets.names import isl_name
 
@@ -94,6 +95,7 @@ class ProgramWalk(ABC):
             ends += every(Return, *body)
         else:
             ends += every(Return, *body[:-1])
+        ends = [one for one in ends if not (isinstance(one, Return) and is_raised(one.value))]
         if ends:
             line = ends[0].span.line
             raise UnpredictableError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.ir.nodes import (
+    RAISE,
     Binary,
     Call,
     Choose,
@@ -181,12 +182,22 @@ class Typing:
         name = call.function
         if name == "attribute:dtype":
             raise TypeProblem("`dtype` is used as a value", "", "use it as an argument, `np.zeros(n, dtype=a.dtype)`")
+        if name.startswith(RAISE):
+            for part in call.arguments[1:]:
+                self._told(part)
+            return NONE
         types = tuple(INT if _is_dtype(argument) else self.of(argument) for argument in call.arguments)
         if name.startswith("helper:"):
             return self.helper_type(name.removeprefix("helper:"), types)
         given = (*enumerate(call.arguments), *call.keywords)
         dtypes = {str(key): self._dtype_of(value) for key, value in given if _is_dtype(value)}
         return call_type(call, types, dtypes, self.single)
+
+    def _told(self, part: Expr) -> None:
+        """Refuse what the text of an error cannot tell: every worker makes it, and some have no arrays."""
+        if self.of(part).rank:
+            hint = "tell one of its elements, or its shape: `{x.shape}`"
+            raise self.refuse(part, "an array in the text of an error is not supported", "", hint)
 
     def _dtype_of(self, expr: Expr) -> str:
         match expr:
