@@ -52,6 +52,7 @@ from orion.passes.given_anew import with_parameters_given_anew
 from orion.passes.induction import close_inductions
 from orion.passes.inline import inline_helpers
 from orion.passes.kernel_limits import refuse_in_kernels
+from orion.passes.large import refuse_large_numbers
 from orion.passes.leaving import leave_by_break
 from orion.passes.lists import with_types_of_items
 from orion.passes.literal_arrays import fill_by_elements
@@ -139,6 +140,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("elements", "loops over dense arrays are ranges", lambda f, known: over_dense_arrays(f, known.types), True),
     Pass("stores", "stored elements are scalars", lambda f, known: with_stored_elements(f, known.types), True),
     Pass("names", "a name stands for one array", lambda f, known: with_one_array_a_name(f, known.types), True),
+    Pass("large", "large integers have no sign", lambda f, known: refuse_large_numbers(f, lambda: known.typing)),
     Pass("trips", "loops of one trip are their bodies", lambda f, known: without_single_trips(f, known.typing), True),
     Pass("lists", "lists have the types of their items", lambda f, known: with_types_of_items(f, known.typing), True),
     Pass("flat", "loops over flattened arrays are nested", lambda f, known: with_nested_loops(f, known.typing), True),

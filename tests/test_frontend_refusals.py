@@ -43,6 +43,7 @@ def plus(x, y):
 
 class Model:
     rate = 0.5
+    scale = None
 
 
 def prange(n):
@@ -72,8 +73,10 @@ STATEMENTS = [
         "check the data before the call",
     ),
     ("with open('f') as g:\n    pass", "with open('f') as g:", "`with` is not supported", "around the call"),
-    ("raise ValueError", "raise ValueError", "`raise` is not supported", "check the data before"),
-    ("assert a[i] > 0", "assert a[i] > 0", "`assert` is not supported", "check the data before"),
+    ("raise", "raise", "this `raise` is not supported", "one of Python's own errors"),
+    ("raise KeyError(1, 2)", "raise KeyError(1, 2)", "this `raise` is not supported", "a string or an f-string"),
+    ("raise ValueError(n)", "n", "the text of this error is not supported", "a string or an f-string"),
+    ("assert a[i] > 0, f'{n!r}'", "f'{n!r}'", "the text of this error is not supported", "an f-string of numbers"),
     ("import math", "import math", "an import is not supported", "top of the file"),
     ("from math import exp", "from math import exp", "an import is not supported", "top of the file"),
     ("global TABLE", "global TABLE", "`global` is not supported", "return the scalar"),
@@ -110,10 +113,14 @@ EXPRESSIONS = [
     ("n is not a", "`is not` is not supported", "`==`"),
     ("n in a", "`in` is not supported", "`x in (1, 2)`"),
     ("n not in a", "`not in` is not supported", "array of flags"),
-    (str(2**63), "is too large", ""),
+    (str(2**64), "is too large", ""),
+    ("model.scale.rate", "`model.scale.rate` is an attribute of a Model", "pass `model.scale.rate` as an argument"),
+    ("np.timedelta64(1, 'D')", "`np.timedelta64` is not supported", "`x.view(np.int64)` for an array of dates"),
+    ("np.nonzero(a)", "`np.nonzero` is not supported", "`np.flatnonzero(a)`"),
+    ("np.iinfo(a).max", "`np.iinfo(a).max` is not supported", "`np.iinfo(x.dtype).max`"),
+    ("a[b, None]", "a new axis beside a subscript that may be an array", "`row[:, None]`"),
     ("a['x'][i]", "a string is not supported", "of a data frame, `a['x'].to_numpy()`"),
-    ("a[None]", "`None` in a subscript", "one by one"),
-    ("a[...]", "`...` in a subscript", "one by one"),
+    ("a[...]", "`...` in a subscript", "`A[:, 0]` for `A[..., 0]`"),
     ("a[()]", "an empty subscript is not", "`a[:]` for a whole array"),
     ("a[i][()]", "an empty subscript is not", "an array with one element"),
     ("a[*b]", "a starred expression is not", "one by one"),
@@ -128,14 +135,14 @@ EXPRESSIONS = [
     ("missing.of.thing()", "`missing` is not defined", "an argument"),
     ("objects[0]", "`objects` is a list from outside", "pass the numbers and arrays"),
     ("SETTINGS['rate']", "`SETTINGS` is a dict from outside", "pass the numbers and arrays"),
-    ("model.rate", "`model` is a Model from outside", "pass the numbers and arrays"),
+    ("model.rate", "`model.rate` is an attribute of a Model from outside", "pass `model.rate` as an argument"),
     ("np", "`np` is a module used as a value", "name the function where it is called"),
     ("np.sqrt", "`np.sqrt` is a function used as a value", "name the function where it is called"),
     ("plus", "`plus` is a function used as a value", "name the function where it is called"),
     ("n(1)", "`n` is called, and is a local name", "global name"),
     ("plus(1, 2)(3)", "what is called here is not a name", "by its name"),
     ("print(n)", "`print` is not supported", "return what is to be printed"),
-    ("open('f')", "a string is not supported", ""),
+    ("open('f')", "`open` is not supported", "into arrays before the loop"),
     ("input()", "`input` is not supported", "ask before the loop"),
     ("range(3)", "`range` outside a `for`", "`for i in range(…):`"),
     ("list(a)", "`list` is not supported", "make a NumPy array before"),
@@ -143,7 +150,7 @@ EXPRESSIONS = [
     ("divmod(n, 2)", "`divmod` is not supported", "`a // b` and `a % b`"),
     ("isinstance(n, int)", "`isinstance` is not supported", "before the loop"),
     ("np.random.rand()", "`np.random.rand` is not supported", "orion.random(seed, i)"),
-    ("np.loadtxt(n)", "`np.loadtxt` is not supported", "before the loop"),
+    ("np.loadtxt(n)", "`np.loadtxt` is not supported", "pass `np.loadtxt(n)`, computed before the call"),
     ("np.no_such_function(n)", "`np.no_such_function` is not defined", "define or import it"),
     ("math.fsum(a)", "`math.fsum` is not supported", ""),
     ("model(n)", "`model` cannot be called here", "a function written in Python"),
@@ -180,7 +187,7 @@ LOOPS = [
     ("for x in zip(): pass", "zip()", "this goes through nothing", "leave the loop out"),
     ("for x, y in enumerate(a, 2.5): pass", "2.5", "begins at an integer", "int("),
     ("for x in reversed(reversed(a)): pass", "reversed(reversed(a))", "is not supported", ""),
-    ("for x in a.items(): pass", "a.items()", "the method `items` is not known", "np.array(list(a.keys()))"),
+    ("for x in a.items(): pass", "a.items()", "the method `items` is not known", "np.array(list(a.keys()), dtype=np.int64)"),
     ("for x, y in a.iterrows(): pass", "a.iterrows()", "the method `iterrows` is not known", "a['x'].to_numpy()"),
     ("for x in n > 0: pass", "n > 0", "a loop over `n > 0`", "use subscripts"),
     ("for x, y in zip(a, b, strict=True): pass", "zip(a, b, strict=True)", "is not supported", "leave `strict` out"),
@@ -260,7 +267,8 @@ def test_the_whole_message():
         "   3 |         a[i] = print(n)",
         "     |                ^^^^^^^^",
         "  why:  iterations may run in another order and in other processes, where this would do something else",
-        "  help: return what is to be printed, or write it into an array",
+        "  help: return what is to be printed, or write it into an array; to see progress, go through `tqdm(range(n))`, "
+        "whose bar Orion shows",
     ]
 
 

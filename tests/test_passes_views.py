@@ -148,7 +148,7 @@ KEPT = [
         "w = W[0]\nk = 0\nwhile w[0] > k and k < 3:\n    k += 1\n    w = W[k]",
     ),
     ("a negative subscript of a slice", "v = W[i, 1:]\nv[-1] = 1", "v = W[i, 1:]\nv[-1] = 1"),
-    ("a subscript of a slice with an end", "v = W[i, 1:3]\nv[0] = 1", "v = W[i, 1:3]\nv[0] = 1"),
+    ("a negative subscript of a slice with an end", "v = W[i, 1:3]\nv[-1] = 1", "v = W[i, 1:3]\nv[-1] = 1"),
     ("a slice with a step", "v = W[i, 1::2]\nv[1] = 1", "v = W[i, 1::2]\nv[1] = 1"),
     (
         "a subscript that goes below zero",
@@ -221,7 +221,8 @@ def test_a_view_that_does_not_surely_compose_has_no_subscripts():
     assert [print_expr(part) for part in compose(outer, (first,), frozenset())] == ["2", "0:2"]
     assert compose(outer, (second,), frozenset()) is None
     assert compose(outer, (second,), frozenset({"k"})) is not None
-    assert compose(outer, (first, first), frozenset()) is None
+    assert compose(outer, (first, parts["0:2"].upper), frozenset()) is None
+    assert [print_expr(part) for part in compose(outer, (first, first), frozenset())] == ["2", "1"]
     assert View("W", ()).at(NOWHERE).name == "W"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import (
+    RETURNED,
     Assign,
     Bind,
     Break,
@@ -198,6 +199,10 @@ class _Checker:
             self.value(part, defined)
 
     def call(self, call: Call, defined: set[str]) -> None:
+        if call.function == RETURNED:
+            for part in call.arguments:
+                self.index(part, defined)
+            return
         for argument in (*call.arguments, *(value for _, value in call.keywords)):
             if not isinstance(argument, Dtype):
                 self.value(argument, defined)

@@ -129,11 +129,14 @@ def uses_of(node: ast.AST, name: str, numpys: Set[str]) -> int:
 
 def write_lists_apart(definition: ast.FunctionDef) -> None:
     """Write `[e for x in xs if c]` and `np.array` of it, as the value of an assignment or a `return`, as a loop that
-    makes a list, and `a, b = [], 0.0` as two assignments."""
+    makes a list, `a, b = [], 0.0` as two assignments, and `a = [x]` of a list that grows as `a = []`, `a.append(x)`."""
+    expressions = (node for node in ast.walk(definition) if isinstance(node, ast.Expr))
+    growing = {found[0] for node in expressions if (found := appended(node)) is not None}
     taken = {*names_of(definition), *(part.arg for part in ast.walk(definition) if isinstance(part, ast.arg))}
     for block in [*blocks_of(definition)]:
         changed: list[ast.stmt] = []
-        for statement in (one for whole in block for one in _one_by_one(whole)):
+        apart = (one for whole in block for one in _one_by_one(whole))
+        for statement in (one for whole in apart for one in _with_items(whole, growing)):
             changed += _as_loops(statement, taken, definition)
         block[:] = changed
 
@@ -149,6 +152,25 @@ def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:
                 pairs = zip(targets, values, strict=True)
                 return [ast.copy_location(ast.Assign([target], value), statement) for target, value in pairs]
     return [statement]
+
+
+def _with_items(statement: ast.stmt, growing: Set[str]) -> list[ast.stmt]:
+    """An assignment of a list that begins with items, as one of an empty list to which they are appended."""
+    match statement:
+        case ast.Assign([ast.Name(name) as target], ast.List([_, *_] as items) as value) if name in growing:
+            if name in names_of(value) or any(isinstance(item, ast.Starred) for item in items):
+                return [statement]
+            empty = ast.copy_location(ast.List([], ast.Load()), value)
+            found: list[ast.stmt] = [ast.copy_location(ast.Assign([target], empty), statement)]
+            for item in items:
+                called = ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load())
+                found.append(ast.Expr(ast.Call(called, [item], [])))
+            for node in (node for one in found[1:] for node in ast.walk(one)):
+                if not hasattr(node, "lineno"):
+                    ast.copy_location(node, value)
+            return found
+        case _:
+            return [statement]
 
 
 def _as_loops(statement: ast.stmt, taken: set[str], definition: ast.FunctionDef) -> list[ast.stmt]:

@@ -21,7 +21,7 @@ from orion.frontend.matrices import Matrix, candidates, write_out_matrices
 from orion.frontend.matrix_attributes import refuse_attributes
 from orion.frontend.outside import Outside, taken
 from orion.frontend.parse_statements import parse_body
-from orion.frontend.parts import with_named_bases
+from orion.frontend.parts import with_named_bases, with_returned_parts
 from orion.frontend.scope import (
     Helper,
     Scope,
@@ -181,7 +181,7 @@ class _Family:
             buffer_parts=tuple(relaxed.params),
             accumulated=tuple(replace(one, combine=helpers[one.combine]) for one in added.accumulated),
         )
-        return with_named_bases(found, scope.variables)
+        return with_named_bases(found if self.open else with_returned_parts(found), scope.variables)
 
     def helper(self, function: FunctionType, call: Span, source: SourceText) -> Helper:
         """What a caller of the function must know; it is parsed where it is called first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from random import Random
 from types import FunctionType
 
@@ -11,7 +12,7 @@ import numpy as np
 from orion.errors import did_you_mean
 from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
-from orion.frontend.refusals import CALLS, METHODS, OBJECTS
+from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Expr
 from orion.typing.functions import FUNCTIONS, known
@@ -25,6 +26,13 @@ DRAWS = (
     ("choice", "write `x[orion.random.integers(0, len(x), seed, i)]`"),
 )
 """Names of functions that draw from a generator, and what to write instead."""
+
+IN_PLACE_OF = {
+    "np.nonzero": "write `np.flatnonzero(a)` for the places in a row",
+    "np.argwhere": "write `np.flatnonzero(a)` for the places in a row",
+    "np.count_nonzero": "write `np.sum(a != 0)`",
+}
+"""Functions that are not known, and what does the same."""
 
 REFUSED_KEYWORDS = {
     "out": "it hides a write from the analysis; assign the result instead, `a[:] = …`",
@@ -67,6 +75,19 @@ def plain_function(function: object) -> FunctionType | None:
     """The Python function behind an object: itself, or the one that a Numba dispatcher was made from."""
     found = getattr(function, "py_func", function)
     return found if isinstance(found, FunctionType) else None
+
+
+def check_callable(node: ast.Call, scope: Scope) -> None:
+    """Refuse functions of Python's and NumPy's that no loop can call, whatever they are given."""
+    function = scope.value(node.func)
+    name = getattr(function, "__name__", "")
+    if name in CALLS and function is getattr(builtins, name, MISSING):
+        refusal = CALLS[name]
+        raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+    if function in (np.datetime64, np.timedelta64):
+        what, letter = f"`{ast.unparse(node.func)}` is not supported", "M" if function is np.datetime64 else "m"
+        why = "a compiled loop works on numbers, not on dates and spans of time"
+        raise scope.refuse(node, what, why, DATES.format(ast.unparse(node), letter))
 
 
 def check_keywords(node: ast.Call, scope: Scope) -> None:
@@ -118,9 +139,6 @@ def draw_refused(node: ast.Call, scope: Scope) -> Exception:
 
 def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -> Exception:
     written = ast.unparse(node.func)
-    if name in CALLS:
-        refusal = CALLS[name]
-        return scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
     if function is MISSING:
         hint = scope.similar(node.func, "define or import it before the loop is planned")
         return scope.refuse(node, f"`{written}` is not defined", "", hint, is_wrong=True)
@@ -129,7 +147,8 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
         raise draw_refused(node, scope)
     if name is not None:
         why = "it is not among the functions that Orion can compile"
-        return scope.refuse(node, what, why, "write it as a loop, or call it before the loop")
+        hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or write it as a loop"
+        return scope.refuse(node, what, why, f"{IN_PLACE_OF[name]}, or {hint}" if name in IN_PLACE_OF else hint)
     why = f"Orion cannot look into an object of type {type(function).__name__}"
     hint = "call a function written in Python, one of NumPy's, or one of `math`'s"
     return scope.refuse(node, f"`{written}` cannot be called here", why, hint)

@@ -12,7 +12,8 @@ from orion.arrays.accumulator import Accumulator
 from orion.errors import did_you_mean
 from orion.frontend.matrices import ARRAYS, OF_ARRAYS
 from orion.frontend.outside import MISSING
-from orion.frontend.parse_calls import build_call, build_method, check_keywords, draw_refused, is_generator
+from orion.frontend.parse_calls import build_call, build_method, check_callable, check_keywords, draw_refused, is_generator
+from orion.frontend.numpy_forms import deviation_along, limit_of_dtype
 from orion.frontend.refusals import COLUMN, EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
@@ -60,9 +61,7 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
         case ast.Constant():
             return _constant(node, scope)
         case ast.BinOp() | ast.UnaryOp() if (value := _with_powers(node)) is not None:
-            if not -(2**63) <= value < 2**63:
-                raise scope.refuse(node, f"{value} is too large", WIDTH, is_wrong=True)
-            return Const(value, span)
+            return _number(value, node, scope)
         case ast.Name():
             return _name(node, scope)
         case ast.UnaryOp(op, operand):
@@ -131,11 +130,20 @@ def _of_two(op: ast.operator, left: int | None, right: int | None) -> int | None
             return None
 
 
-def _constant(node: ast.Constant, scope: Scope) -> Const:
-    if isinstance(node.value, bool | int | float | complex) or node.value is None:
-        if isinstance(node.value, int) and not -(2**63) <= node.value < 2**63:
-            raise scope.refuse(node, f"{node.value} is too large", WIDTH, is_wrong=True)
+def _number(value: int, node: ast.expr, scope: Scope) -> Expr:
+    """An integer; one that has 64 bits only without a sign says so (`orion.passes.large`)."""
+    if -(2**63) <= value < 2**63:
+        return Const(value, scope.span(node))
+    if not 0 <= value < 2**64:
+        raise scope.refuse(node, f"{value} is too large", WIDTH, is_wrong=True)
+    return Call("np.uint64", (Const(value, scope.span(node)),), scope.span(node))
+
+
+def _constant(node: ast.Constant, scope: Scope) -> Expr:
+    if isinstance(node.value, bool | float | complex) or node.value is None:
         return Const(node.value, scope.span(node))
+    if isinstance(node.value, int):
+        return _number(node.value, node, scope)
     kind = "a string" if isinstance(node.value, str | bytes) else "`...`"
     raise scope.refuse(node, f"{kind} is not supported", OBJECTS, "use numbers, and arrays of numbers")
 
@@ -231,6 +239,7 @@ def _number_in_words(node: ast.Call, scope: Scope) -> Expr | None:
 
 
 def _call(node: ast.Call, scope: Scope) -> Expr:
+    check_callable(node, scope)
     check_keywords(node, scope)
     number = _number_in_words(node, scope)
     if number is not None:
@@ -248,6 +257,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
         )
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
+    if (deviation := deviation_along(node, scope, parse_expression)) is not None:
+        return deviation
     of_list = _array_of_list(node, scope)
     if scope.value(node.func) in (np.array, np.asarray) and len(node.args) > 0:
         if of_list is not None:
@@ -311,12 +322,16 @@ def _argument(node: ast.expr, scope: Scope) -> Expr:
 
 
 def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
+    if (limit := limit_of_dtype(node, scope, parse_expression)) is not None:
+        return limit
     value = scope.value(node)
     found = constant(value, scope.span(node))
     if found is not None:  # np.pi
         return found
     if value is not MISSING or isinstance(scope.value(node.value), ModuleType):
         raise _not_a_value(node, scope, value)
+    if (refused := _of_object(node, scope)) is not None:
+        raise refused
     owner = parse_expression(node.value, scope)
     if node.attr not in OF_ARRAYS:
         why = "of an array, `shape`, `size`, `nnz`, `ndim`, `dtype` and `T` are known"
@@ -328,6 +343,22 @@ def _attribute(node: ast.Attribute, scope: Scope) -> Expr:
     return Call(f"attribute:{node.attr}", (owner,), scope.span(node))
 
 
+def _of_object(node: ast.Attribute, scope: Scope) -> Exception | None:
+    """The refusal of an attribute of a class, or of any other object from outside but numbers and arrays."""
+    owner: ast.expr = node
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+        value = scope.value(owner)
+        is_known = value is MISSING or isinstance(value, ModuleType | Accumulator) or hasattr(value, "dtype")
+        if is_known or constant(value, scope.span(node)) is not None:
+            continue
+        written, is_class = ast.unparse(node), isinstance(value, type)
+        kind = "a class" if is_class else f"a {type(value).__name__}"
+        what = f"`{written}` is an attribute of {kind} from outside the function"
+        return scope.refuse(node, what, OBJECTS, f"pass `{written}` as an argument", is_wrong=not is_class)
+    return None
+
+
 def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
     if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         return _dimension(node, node.value, scope)
@@ -335,6 +366,8 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         hint = f"pass what is looked up by strings as arrays of their own: of a data frame, {COLUMN}"
         raise scope.refuse(node.slice, "a string is not supported", OBJECTS, hint.format(ast.unparse(node.value)))
+    if any(_is_new_axis(part, scope) for part in _parts(node.slice)):
+        return _with_axes(node, scope)
     index = tuple(_index(part, scope) for part in _parts(node.slice))
     if not index:
         why = "it stands for the one element of an array without axes, or for a whole array"
@@ -354,6 +387,46 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
             raise scope.refuse(node, "only a subscript of an array by its name is supported", "", hint)
         case _:
             return Call(PART, (base, *index), scope.span(node))
+
+
+def _is_new_axis(part: ast.expr, scope: Scope) -> bool:
+    """Whether a subscript is None, or `np.newaxis`, which is None."""
+    return (isinstance(part, ast.Constant) and part.value is None) or scope.value(part) is None
+
+
+def _with_axes(node: ast.Subscript, scope: Scope) -> Expr:
+    """`x[:, None]` as what it is without the new axes, and these one by one."""
+    span, parts = scope.span(node), _parts(node.slice)
+    axes: list[int] = []
+    others: list[ast.expr] = []
+    for part in parts:
+        if _is_new_axis(part, scope):
+            axes.append(len(axes) + sum(isinstance(other, ast.Slice) for other in others))
+        else:
+            others.append(part)
+    found = _without_axes(node, others, scope)
+    for axis in axes:
+        found = Call("np.expand_dims", (found, Const(axis, span)), span)
+    return found
+
+
+def _without_axes(node: ast.Subscript, others: list[ast.expr], scope: Scope) -> Expr:
+    """The part of an array at all subscripts but the new axes: slices and numbers, which leave as many axes as there are
+    slices."""
+    while others and _is_whole(others[-1]):
+        others = others[:-1]
+    numbers = [part for part in others if not isinstance(part, ast.Slice)]
+    if not all(scope.is_number(parse_expression(part, scope)) for part in numbers):
+        what = "a new axis beside a subscript that may be an array is not supported"
+        raise scope.refuse(node, what, "", "give the part a name first: `row = x[i]`, then `row[:, None]`")
+    if not others:
+        return parse_expression(node.value, scope)
+    index = ast.Tuple(others, ast.Load()) if len(others) > 1 else others[0]
+    return _subscript(ast.copy_location(ast.Subscript(node.value, index, node.ctx), node), scope)
+
+
+def _is_whole(part: ast.expr) -> bool:
+    return isinstance(part, ast.Slice) and part.lower is part.upper is part.step is None
 
 
 def _item(items: tuple[Expr, ...], index: tuple[Expr, ...], node: ast.Subscript, scope: Scope) -> Expr:
@@ -398,10 +471,8 @@ def _index(node: ast.expr, scope: Scope) -> Expr:
                 None if bound is None else parse_expression(bound, scope) for bound in (lower, upper, step)
             )
             return Slice(first, last, by, scope.span(node))
-        case ast.Constant(value) if value is None or value is ...:
-            written = "None" if value is None else "..."
-            raise scope.refuse(
-                node, f"`{written}` in a subscript is not supported", "", "write the subscripts one by one"
-            )
+        case ast.Constant(value) if value is ...:
+            hint = "write a subscript for each axis, `:` for a whole one: `A[:, 0]` for `A[..., 0]`"
+            raise scope.refuse(node, "`...` in a subscript is not supported", "", hint)
         case _:
             return parse_expression(node, scope)

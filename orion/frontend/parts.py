@@ -8,9 +8,33 @@ from dataclasses import replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter
-from orion.ir.nodes import PART, Assign, Call, Expr, Slice, Stmt, Subscript, Var, every
+from orion.ir.nodes import PART, RETURNED, Assign, Call, Expr, Return, Slice, Stmt, Subscript, Var, every
 from orion.ir.refuse import unsupported
-from orion.ir.rewriting import rewrite_function
+from orion.ir.rewriting import expand, rewrite_function, with_new, with_parts
+
+
+def with_returned_parts(function: Function) -> Function:
+    """The function with parts of parts of arrays that it returns, `path[:k][::-1]`, as what only a `return` knows."""
+
+    def returned(statement: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(statement, Return) and statement.value is not None:
+            value = with_parts(statement.value, lambda part: _as_returned(part, function.lists))
+            statement = with_new(statement, value=value)
+        return (statement,)
+
+    return with_new(function, body=expand(function.body, returned))
+
+
+def _as_returned(part: Expr, lists: Collection[str]) -> Expr:
+    match part:
+        case Call(".copy" | "np.copy", (inner,)) if not part.keywords:
+            return Call(".copy", (_as_returned(inner, lists),), part.span)
+        case Call(function, (base, *index)) if function == PART and all(isinstance(one, Slice) for one in index):
+            found = _as_returned(base, lists)
+            is_array = isinstance(found, Subscript) and found.base.name not in lists
+            if is_array or (isinstance(found, Call) and found.function == RETURNED):
+                return Call(RETURNED, (found, *index), part.span)
+    return part
 
 
 def with_named_bases(function: Function, taken: Collection[str]) -> Function:

@@ -18,6 +18,7 @@ SCHEDULE = "iterations may run in another order and in other processes, where th
 CHECK_BEFORE = "check the data before the call of this function, or count what is wrong in a scalar and return that"
 WRITE_LOOP = "write a `for` loop over a range, with a scalar or an array element that takes the results"
 MAKE_BEFORE = "make a NumPy array before the call and pass it as an argument"
+PROGRESS = "to see progress, go through `tqdm(range(n))`, whose bar Orion shows"
 MOVE_OUT = "move the definition out of the function"
 
 STATEMENTS: dict[type[ast.stmt], Refusal] = {
@@ -48,7 +49,7 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
     ast.List: Refusal("a list", OBJECTS, "make an array, `np.array([…])` or `np.zeros(n)`"),
     ast.Dict: Refusal("a dict", OBJECTS, "use arrays, indexed by integers, that are arguments"),
     ast.Set: Refusal("a set", OBJECTS, "use an array of flags, indexed by integers, that is an argument"),
-    ast.JoinedStr: Refusal("an f-string", OBJECTS, "print or format after the call"),
+    ast.JoinedStr: Refusal("an f-string", OBJECTS, f"print or format after the call; {PROGRESS}"),
     ast.Yield: Refusal("`yield`", SCHEDULE, "write the values into an array that is an argument"),
     ast.YieldFrom: Refusal("`yield`", SCHEDULE, "write the values into an array that is an argument"),
     ast.Await: Refusal("`await`", OBJECTS, "await before the call, and pass the result as an argument"),
@@ -59,7 +60,7 @@ EXPRESSIONS: dict[type[ast.expr], Refusal] = {
 }
 
 CALLS = {
-    "print": Refusal("`print`", SCHEDULE, "return what is to be printed, or write it into an array"),
+    "print": Refusal("`print`", SCHEDULE, f"return what is to be printed, or write it into an array; {PROGRESS}"),
     "open": Refusal("`open`", SCHEDULE, "read the file into arrays before the loop"),
     "input": Refusal("`input`", SCHEDULE, "ask before the loop, and pass the answer as an argument"),
     "range": Refusal("`range` outside a `for`", OBJECTS, "write `for i in range(…):`"),
@@ -73,9 +74,18 @@ CALLS = {
     "divmod": Refusal("`divmod`", OBJECTS, "write `a // b` and `a % b`"),
 }
 
-PAIRS = "pass its keys and its values as arrays, `np.array(list({0}.keys()))` and `np.array(list({0}.values()))`"
+PAIRS = (
+    "pass its keys and its values as arrays, `np.array(list({0}.keys()), dtype=np.int64)` and "
+    "`np.array(list({0}.values()), dtype=np.float64)`"
+)
 COLUMN = "`{0}['x'].to_numpy()`"
 COLUMNS = f"pass the columns that the loop uses as arrays, such as {COLUMN}, and go through their subscripts"
+
+DATES = (
+    "pass integers of one unit: `x.view(np.int64)` for an array of dates, and "
+    "`int({0}.astype('{1}8[D]').astype(np.int64))` for this where the unit is a day"
+)
+"""What to write for a date or a span of time in a loop, by the call that makes it and the letter of its dtype."""
 
 METHODS = {"items": PAIRS, "keys": PAIRS, "values": PAIRS, "iterrows": COLUMNS, "itertuples": COLUMNS}
 """What to write for methods of dicts and data frames, by what the object is called."""

@@ -188,12 +188,16 @@ def constant(value: object, span: Span) -> Expr | None:
     if isinstance(value, np.bool | np.integer | np.floating | np.complexfloating):
         item = value.item()
         is_plain = isinstance(item, int | float | complex)
-        return Call(f"np.{value.dtype.name}", (Const(item, span),), span) if is_plain else None
+        is_large = isinstance(item, int) and item >= 2**63
+        number: Expr = Call("np.uint64", (Const(item, span),), span) if is_large else Const(item, span)
+        return Call(f"np.{value.dtype.name}", (number,), span) if is_plain else None
     if type(value) is tuple and value:
         items = [constant(item, span) for item in value]
         known = tuple(item for item in items if item is not None)
         return Tuple(known, span) if len(known) == len(items) else None
     plain = plain_number(value)
+    if isinstance(plain, int) and 2**63 <= plain < 2**64:
+        return Call("np.uint64", (Const(plain, span),), span)
     return Const(plain, span) if isinstance(plain, bool | int | float | complex) else None
 
 

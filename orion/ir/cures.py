@@ -155,7 +155,7 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
         case list() | tuple() | range():
             return _sequence(name, value, used)
         case dict():
-            return f"pass arrays, indexed by integers: `np.array(list({name}.values()))`, say"
+            return _dict(name, value)
         case str():
             return "pass a number that stands for it"
         case None:
@@ -172,6 +172,14 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
     if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return _foreign_array(name, value, used)
     return "pass the numbers and arrays that it holds"
+
+
+def _dict(name: str, value: dict[Any, Any]) -> str:
+    items = [*value.values()]
+    kind = np.array(items, dtype=None if items else float).dtype.kind if not any(map(_is_row, items)) else "O"
+    if kind not in DTYPES:
+        return "pass arrays, indexed by integers, of the numbers that it holds"
+    return f"pass arrays, indexed by integers: `np.array(list({name}.values()), dtype={DTYPES[kind]})`, say"
 
 
 def _sequence(name: str, value: Any, used: Used) -> str:

@@ -154,6 +154,10 @@ STORE = "store:"
 """A function, and a statement by itself: value number `arguments[0]` of the element of a sparse array, that which the
 iteration is for, becomes `arguments[1]`, a scalar of its dtype (`orion.passes.element_stores`)."""
 
+RETURNED = "returned:"
+"""A function: the part of its first argument, which is a part of an array, at the slices that are the others. It stands
+in what a function returns, alone or in a copy (`path[:k][::-1].copy()`)."""
+
 RAISE = "raise:"
 """How functions begin whose calls are returned: nothing is then returned, but an error of that class raised, with the
 text that the first argument is; where there are others, it is a format for them (`orion.frontend.raising`)."""

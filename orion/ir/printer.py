@@ -9,6 +9,7 @@ from orion.ir.nodes import (
     INTEGER,
     NARROW,
     RAISE,
+    RETURNED,
     Assign,
     Binary,
     Bind,
@@ -227,6 +228,9 @@ def _constant(value: object) -> tuple[str, int]:
 
 def _call(call: Call) -> str:
     name = call.function
+    if name == RETURNED:
+        base, *index = call.arguments
+        return f"{_inside(base, ATOM)}[{', '.join(map(_index, index))}]"
     arguments = [print_expr(argument) for argument in call.arguments]
     keywords = [f"{key}={print_expr(value)}" for key, value in call.keywords]
     if name == INTEGER:

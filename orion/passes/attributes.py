@@ -7,6 +7,7 @@
 | `len(r)`, `r.nnz`, `r.size` of a sparse array | `Count(r)` |
 | `a.ndim` | a constant |
 | `dtype=a.dtype` | a `Dtype` |
+| `np.finfo(a.dtype).eps` | the number |
 | `np.zeros(a.shape)` | `np.zeros((Dim, Dim))` |
 """
 
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+from orion.frontend.numpy_forms import dtype_limit
+from orion.frontend.scope import constant
 from orion.ir.function import Function
 from orion.ir.nodes import Binary, Call, Const, Count, Dim, Dtype, Expr, Tuple, Var
 from orion.ir.rewriting import rewrite_function
@@ -39,6 +42,10 @@ def _resolve(expr: Expr, typing: Typing) -> Expr:
             return Const(typing.of(owner).rank, expr.span)
         case Call("attribute:dtype", (owner,)):
             return Dtype(typing.of(owner).dtype, expr.span)
+        case Call(function, (Dtype(dtype),)) if function.startswith(("iinfo:", "finfo:")):
+            name, _, attribute = function.partition(":")
+            found = constant(dtype_limit(name, attribute, dtype), expr.span)
+            return expr if found is None else found
         case Call("attribute:shape", (owner, *rest)):
             return _shape(expr, owner, rest, typing)
         case _:
@@ -60,7 +67,7 @@ def _count(call: Call, owner: Expr, typing: Typing) -> Expr:
     if kind.rank == 0:
         raise typing.refuse(call, "a scalar has no length")
     if call.function == "attribute:nnz":
-        raise typing.refuse(call, "`nnz` of a dense array", "only sparse arrays have it", "write `np.count_nonzero`")
+        raise typing.refuse(call, "`nnz` of a dense array", "only sparse arrays have it", "write `np.sum(a != 0)`")
     axes = range(1 if call.function == "len" else kind.rank)
     extents = [_extent(owner, axis, typing, call.span) for axis in axes]
     known = [extent for extent in extents if extent is not None]

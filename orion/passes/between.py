@@ -30,6 +30,7 @@ from orion.ir.nodes import (
     Assign,
     Bind,
     Break,
+    Call,
     Choose,
     Const,
     Elements,
@@ -55,6 +56,7 @@ from orion.ir.rewriting import parts_of, with_parts
 from orion.ir.types import ArrayType, SparseType, Types
 from orion.passes.after_loops import LoopVariables, following
 from orion.passes.in_place import with_subscripts
+from orion.passes.local_arrays import is_part_returned
 from orion.passes.sizes import with_arrays
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
@@ -299,8 +301,12 @@ class _Separator:
     def check_returned(self, part: Expr) -> None:
         """UnsupportedLoopError for an array that is returned, unless it is one of the function's or the caller's, or a
         part of one."""
-        name = part.base.name if isinstance(part, Subscript) else part.name if isinstance(part, Var) else ""
-        index = part.index if isinstance(part, Subscript) else ()
+        whole, index = part, []
+        while isinstance(whole, Call) and is_part_returned(whole, self.typing):
+            index += whole.arguments[1:]
+            whole = whole.arguments[0]
+        name = whole.base.name if isinstance(whole, Subscript) else whole.name if isinstance(whole, Var) else ""
+        index += whole.index if isinstance(whole, Subscript) else ()
         bound = {node.name for node in every(Bind, *self.function.body)}
         if not name or name in bound or any(touches(one, self.arrays) for one in index):
             why = (

@@ -28,6 +28,9 @@ from orion.typing.expression_types import Typing
 from orion.typing.functions import is_elementwise, known
 from orion.typing.value_type import ValueType
 
+ELEMENTS_OF = (".copy", "np.copy", "np.outer", "np.expand_dims")
+"""Functions whose results have the elements of their arguments, or products of them."""
+
 Fits = Callable[[ValueType], bool]
 
 
@@ -89,6 +92,9 @@ def element_at(part: Expr, typing: Typing, at: At) -> Expr | None:
             row = element_at(left, typing, lambda inner, after=0: at(inner, after + 1))
             column = element_at(right, typing, at)
             return None if row is None or column is None else Binary("*", row, column, part.span)
+        case Call("np.expand_dims", (row, Const(axis))) if typing.of(row).rank == 1:
+            after = int(axis in (1, -1))
+            return element_at(row, typing, lambda inner, more=0: at(inner, more + after))
         case Binary(op, left, right) if op != "@" and (both := elements((left, right))):
             return replace(part, left=both[0], right=both[1])
         case Unary(_, operand) if one := elements((operand,)):
@@ -129,7 +135,7 @@ class NamedScalars:
                 return replace(value, arguments=(shape, self.taken_out(filling), *rest))
             case Call(".astype", (array, *rest)):
                 return replace(value, arguments=(self.taken_out(array), *rest))
-            case Call(function, arguments) if is_elementwise(function) or function in (".copy", "np.copy", "np.outer"):
+            case Call(function, arguments) if is_elementwise(function) or function in ELEMENTS_OF:
                 return replace(value, arguments=tuple(map(self.taken_out, arguments)))
             case _:
                 return value

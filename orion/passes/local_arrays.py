@@ -26,6 +26,7 @@ from orion.ir.exposed import exposed_reads
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import (
     INTEGER,
+    RETURNED,
     Assign,
     Binary,
     Bind,
@@ -59,6 +60,7 @@ from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite, rewrite_function, with_new
 from orion.ir.spans import with_span, without_spans
 from orion.passes.elementwise import NamedScalars, element_of
+from orion.passes.part_lengths import Lengths, leaf_lengths
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.functions import Form, form_of, is_elementwise
@@ -83,7 +85,8 @@ def make_arrays(function: Function, typing: Typing, names: Collection[str]) -> F
     zero = frozenset(one.name for one in made if one.is_zero)
     filler = _Filler(typing, maker, lengths, zero, new_fillings(function.body))
     body = expand(_one_by_one(function.body, names), filler.statement)
-    made = [replace(one, alike=tuple(dict.fromkeys(filler.alike.get(one.name, ())))) for one in made]
+    pairs = {name: (*maker.alike.get(name, ()), *filler.alike.get(name, ())) for name in lengths}
+    made = [replace(one, alike=tuple(dict.fromkeys(pairs[one.name]))) for one in made]
     changed = replace(
         function, params=(*function.params, *lengths), body=body, local_arrays=(*function.local_arrays, *made)
     )
@@ -100,7 +103,7 @@ def named_results(function: Function, typing: Typing) -> Function:
         before: list[Stmt] = []
         kept: list[Expr] = []
         for part in statement.value.items if isinstance(statement.value, Tuple) else (statement.value,):
-            if isinstance(part, Var | Subscript) or not typing.of(part).rank:
+            if isinstance(part, Var | Subscript) or not typing.of(part).rank or is_part_returned(part, typing):
                 kept.append(part)
                 continue
             name = Var(fresh("made", taken), part.span)
@@ -110,6 +113,20 @@ def named_results(function: Function, typing: Typing) -> Function:
         return (*before, replace(statement, value=value)) if before else (statement,)
 
     return with_new(function, body=expand(function.body, named))
+
+
+def is_part_returned(part: Expr, typing: Typing) -> bool:
+    """Whether what is returned is a part of a part of an array, or a copy of a part of a size that only the loops tell:
+    it is made when they are done."""
+    match part:
+        case Call(".copy", (Subscript() | Call() as inner,)) if None in typing.of(part).lengths:
+            index = inner.index if isinstance(inner, Subscript) else ()
+            is_plain = not any(typing.of(one).rank for one in index if not isinstance(one, Slice))
+            return is_plain and (isinstance(inner, Subscript) or is_part_returned(inner, typing))
+        case Call(function):
+            return function == RETURNED
+        case _:
+            return False
 
 
 def definitions(function: Function) -> dict[str, Expr]:
@@ -149,12 +166,14 @@ def _one_by_one(body: tuple[Stmt, ...], names: Collection[str]) -> tuple[Stmt, .
 
 @dataclass(slots=True)
 class _Maker:
-    """Finds out what is to be known of an array that is made. `values` are `definitions`, `taken` all names in use."""
+    """Finds out what is to be known of an array that is made. `values` are `definitions`, `taken` all names in use,
+    `alike` pairs of lengths that must be equal, by array."""
 
     function: Function
     typing: Typing
     values: Mapping[str, Expr]
     taken: set[str]
+    alike: dict[str, list[tuple[Expr, Expr]]] = field(default_factory=dict)
 
     def made(self, name: str) -> LocalArray:
         """The array `name`; UnsupportedLoopError where it cannot be made before the loops run."""
@@ -173,7 +192,10 @@ class _Maker:
             unsure := exposed_reads(self.function.body, {*self.typing.names} - {name})
         ):
             raise self.unsure(name, unsure[name])
-        lengths, *others = dict.fromkeys(self.lengths(name, value, node) for value, node in makers)
+        found = [self.lengths(name, value, node) for value, node in makers]
+        if not any(found):
+            raise self.refuse(name, first, f"how large `{name}` is must follow from the arguments")
+        lengths, *others = dict.fromkeys(filter(None, found))
         dtypes = {self.typing.of(value).dtype for value, _ in makers}
         if len(dtypes) > 1:
             what = f"it is made with different dtypes, {' and '.join(sorted(dtypes))}"
@@ -199,14 +221,31 @@ class _Maker:
         return False
 
     def lengths(self, name: str, value: Expr, node: Stmt) -> tuple[Expr, ...]:
-        """The lengths of a value that `name` is given, in terms of what the caller gives."""
-        found = [None if length is None else self.resolved(length) for length in self.typing.of(value).lengths]
+        """The lengths of a value that `name` is given, in terms of what the caller gives; none of one that is computed
+        of what `name` is already."""
+        of_type = self.typing.of(value).lengths
+        every = [of_type] if None not in of_type else [*leaf_lengths(value, self.typing, lambda n: self.of_name(n, name))]
+        if not every:
+            return ()
+        found, *others = ([None if length is None else self.resolved(length) for length in one] for one in every)
         known = tuple(length for length in found if length is not None)
-        if len(known) < len(found):
+        if len(known) < len(found) or any(len(other) < len(found) or None in other for other in others):
             why = f"how large `{name}` is must follow from the arguments: their shapes, and integers among them"
             hint = f"{BEFORE}, as large as it may get"
             raise self.refuse(name, node, why, hint)
+        pairs = (pair for other in others for pair in zip(known, other, strict=True) if pair[0] != pair[1])
+        self.alike.setdefault(name, []).extend((one, two) for one, two in pairs if two is not None)
         return known
+
+    def of_name(self, name: str, made: str) -> Lengths | None:
+        """The lengths of what a name stands for; None of that of the array which is made."""
+        if name == made:
+            return None
+        lengths = self.typing.name(name).lengths
+        if None not in lengths or name not in self.values or name in names_in(self.values[name]):
+            return lengths
+        first = next(leaf_lengths(self.values[name], self.typing, lambda n: self.of_name(n, made)), lengths)
+        return first if len(first) == len(lengths) else lengths
 
     def resolved(self, length: Expr, depth: int = 0) -> Expr | None:
         """A length in terms of extents of arguments and integer arguments; None where it is made of anything else."""
@@ -224,7 +263,7 @@ class _Maker:
                 case Dim(array, axis) if array in made:
                     return without_spans(made[array][axis])
                 case Dim(array, axis) if array not in self.function.params:
-                    inner = self.typing.name(array).lengths[axis]
+                    inner = (self.of_name(array, "") or ())[axis]
                     found = None if inner is None or inner == part else self.resolved(inner, depth + 1)
                     unknown.extend([part] if found is None else [])
                     return found or part

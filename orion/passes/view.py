@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orion.ir.constants import constant_value
 from orion.ir.nodes import Binary, Const, Expr, Slice, Subscript, Var, names_in
 from orion.ir.spans import NOWHERE, with_span, without_spans
 from orion.source import Span
@@ -73,12 +74,23 @@ def _within(outer: Slice, inner: Expr, positive: frozenset[str]) -> Expr | None:
         return outer
     if outer.lower is None and outer.upper is None:
         return inner
+    if (place := _place_in(outer, inner)) is not None:
+        return place
     start = outer.lower
     if outer.upper is not None or start is None or not _is_positive(start, positive):
         return None  # where the slice ends would be lost, or where it starts is not known
     if isinstance(inner, Slice):
         return _shifted(inner, start, positive)
     return _sum(start, inner) if _is_positive(inner, positive) else None
+
+
+def _place_in(outer: Slice, inner: Expr) -> Const | None:
+    """The place of an element of a slice, `1` of `2:5`: the array has it where the slice does."""
+    first = 0 if outer.lower is None else constant_value(outer.lower)
+    last, place = (None if part is None else constant_value(part) for part in (outer.upper, inner))
+    if first is None or last is None or place is None or first < 0 or not 0 <= place < last - first:
+        return None
+    return Const(first + place, inner.span)
 
 
 def _shifted(inner: Slice, start: Expr, positive: frozenset[str]) -> Slice | None:

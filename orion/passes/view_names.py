@@ -132,6 +132,8 @@ class _Plain:
             case Assign(Var() as target, Call(name, (owner, *_)) as call) if (
                 may_be_view(name) and typing.of(owner).rank
             ):
+                if name == "np.expand_dims" and self.stays(target.name, owner):
+                    return (statement,)
                 row = self.viewed_row(call, owner)
                 return (statement,) if row is None else self.statement(Assign(target, row, statement.span))
             case Assign(target, Call(name) as call) if name.startswith("helper:") and self.has_rows(call):
@@ -144,6 +146,10 @@ class _Plain:
                 return (statement,)
             case _:
                 return (statement,)
+
+    def stays(self, name: str, owner: Expr) -> bool:
+        """Whether nothing writes to an array, nor to a part of it that has this name: a copy is then the same."""
+        return written_names(self.function, self.typing).isdisjoint({name, *names_in(owner)})
 
     def has_rows(self, call: Call) -> bool:
         kind = self.typing.of(call)
@@ -164,12 +170,15 @@ class _Plain:
         hint = "write subscripts of the array itself, `W[i, j]` for `W.T[j, i]`, or make a copy, `W.T.copy()`"
         forms = {"np.flip": "a reversed array", "np.diag": "a diagonal"}
         forms |= dict.fromkeys((".reshape", "np.reshape"), "an array in another shape")
+        forms["np.expand_dims"] = "an array with a new axis"
         forms |= {"attribute:real": "the real parts of an array", "attribute:imag": "the imaginary parts of an array"}
         what = f"a name for {forms.get(call.function, 'a transposed or flattened array')} is not supported"
         if call.function in ("attribute:real", "attribute:imag"):
             hint = "write the part of each element, `z[i].real`, or make a copy, `z.real.copy()`"
         if call.function == "np.diag":
             hint = "write its elements, `A[i, i]`"
+        if call.function == "np.expand_dims":
+            hint = "write it where it is used, or make a copy, `x[:, None].copy()`"
         if call.function in (".ravel", "np.ravel"):
             hint = (
                 "write subscripts of the array itself, `A[k // m, k % m]`, or make a copy, `A.reshape(A.size).copy()`"

@@ -26,10 +26,28 @@ Index = int | slice | tuple[int | slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`name[index]` of an array that is returned."""
+    """`name[index]` of an array that is returned, or the part of it at `further` subscripts; a copy of that."""
 
     name: str
     index: Index
+    further: tuple[Index, ...] = ()
+    is_copy: bool = False
+
+    def __getitem__(self, index: Index) -> Part:
+        return replace(self, further=(*self.further, index))
+
+    def copy(self) -> Part:
+        return replace(self, is_copy=True)
+
+    def of(self, array: Any) -> Any:
+        """The part itself.
+
+        >>> Part("A", slice(3))[::-1].of("abcd")
+        'cba'
+        """
+        for index in (self.index, *self.further):
+            array = array[index]
+        return array.copy() if self.is_copy else array
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +87,7 @@ def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) ->
     parts: dict[str, list[NDArray[Any]]] = {}
     for one in _parts(returned):
         if isinstance(array := arguments[one.name], LocalArray):
-            part = array.storage[one.index] if isinstance(one, Part) else array.storage
+            part = one.of(array.storage) if isinstance(one, Part) else array.storage
             parts.setdefault(one.name, []).append(part)
     small = {name for name, found in parts.items() if are_small(found, arguments[name].storage.nbytes)}
 
@@ -81,8 +99,8 @@ def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) ->
                 return replace(value, value=found(inner))
             case Extent(name=name):
                 return _as_in_source(_whole(arguments[name]), name, function)
-            case Part(name, index):
-                part = _whole(arguments[name])[index]
+            case Part(name):
+                part = value.of(_whole(arguments[name]))
                 return _as_in_source(part.copy() if name in small else part, name, function)
             case _:
                 return value

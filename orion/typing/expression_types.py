@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.nodes import (
     RAISE,
+    RETURNED,
     Binary,
     Call,
     Choose,
@@ -182,6 +183,8 @@ class Typing:
         name = call.function
         if name == "attribute:dtype":
             raise TypeProblem("`dtype` is used as a value", "", "use it as an argument, `np.zeros(n, dtype=a.dtype)`")
+        if name == RETURNED:
+            return self._returned(call)
         if name.startswith(RAISE):
             for part in call.arguments[1:]:
                 self._told(part)
@@ -192,6 +195,16 @@ class Typing:
         given = (*enumerate(call.arguments), *call.keywords)
         dtypes = {str(key): self._dtype_of(value) for key, value in given if _is_dtype(value)}
         return call_type(call, types, dtypes, self.single)
+
+    def _returned(self, call: Call) -> ValueType:
+        """A part, by slices, of a part of an array."""
+        base, *index = call.arguments
+        found = self.of(base)
+        if len(index) > found.rank:
+            what = f"this has {found.rank} dimensions and is given {len(index)} subscripts"
+            raise TypeProblem(what, "", "leave subscripts out")
+        lengths = [self._axis(part, length)[0] for part, length in zip(index, found.lengths, strict=False)]
+        return replace(found, lengths=(*lengths, *found.lengths[len(index) :]))
 
     def _told(self, part: Expr) -> None:
         """Refuse what the text of an error cannot tell: every worker makes it, and some have no arrays."""

@@ -18,6 +18,7 @@ import numpy as np
 from orion.ir.nodes import INTEGER, LIST, NARROW, STORE
 from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
+from orion.typing.further_results import float_limit, integer_limit, trace, with_axis
 from orion.typing.results import (
     Rule,
     absolute,
@@ -143,6 +144,9 @@ FLOATS = (
     "math.log1p math.log2 math.pow math.radians math.sin math.sinh math.tan math.tanh"
 )
 
+INTEGER_LIMITS, FLOAT_LIMITS = ("min", "max", "bits"), ("min", "max", "eps", "tiny", "smallest_normal", "resolution")
+"""The attributes of np.iinfo and np.finfo that are known; of the dtype of an array they are `iinfo:max`, `finfo:eps`."""
+
 ROWS: tuple[tuple[str, Known], ...] = (
     # Python's
     ("abs", Known(absolute, cost=Cost.VECTOR, of_complex=True)),
@@ -192,6 +196,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
         Known(fold(lambda kind: Kind("int64")), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True),
     ),
     ("np.median", Known(float_of_array, 1)),
+    ("np.trace", Known(trace, 1, "add up its elements in a loop, `A[i, i + k]`", cost=Cost.CHEAP)),
     (
         "np.percentile np.quantile",
         Known(quantile, 2, "the default method is the one that is known", needs_elements=True),
@@ -227,6 +232,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
     (".flatten", Known(flat, 1)),
     ("np.reshape .reshape", Known(reshaped, is_view=True)),
     ("np.flip", Known(same_shape, 1, is_view=True)),
+    ("np.expand_dims", Known(with_axis, 2, is_view=True, of_complex=True)),
     ("np.diag", Known(diagonal, keywords=("k",), is_view=True)),
     ("np.sort", Known(same_shape, 1)),
     ("np.unique", Known(some_of_row, 1)),
@@ -280,6 +286,8 @@ ROWS: tuple[tuple[str, Known], ...] = (
         Known(lambda given: INT, form=Form.ATTRIBUTE, of_complex=True),
     ),
     ("attribute:real attribute:imag", Known(part_of_complex, form=Form.ATTRIBUTE, is_view=True, of_complex=True)),
+    (" ".join(f"iinfo:{name}" for name in INTEGER_LIMITS), Known(integer_limit, form=Form.ATTRIBUTE)),
+    (" ".join(f"finfo:{name}" for name in FLOAT_LIMITS), Known(float_limit, form=Form.ATTRIBUTE)),
     ("attribute:T", Known(transposed, form=Form.ATTRIBUTE, is_view=True, of_complex=True)),
     (INTEGER, Known(lambda given: INT, cost=Cost.CHEAP)),
     (NARROW, Known(lambda given: given.type(0), cost=Cost.CHEAP)),

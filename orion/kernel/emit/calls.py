@@ -172,6 +172,8 @@ class Calls(Subscripts):
             code = Code(f"{owner}{expr.function}({', '.join(arguments[1:])})", kind.dtype)
         else:
             called = f"{expr.function}_of_row" if expr.function in ("min", "max") else expr.function
+            if expr.function == "np.trace":  # Numba's takes floats alone
+                called, arguments = "np.sum", [f"np.diag({arguments[0]})"]
             code = call(called, *arguments, dtype=kind.dtype)
         is_sure = kind.rank > 0 or kind.dtype in ("float64", "int64", "bool", "none")
         return code if is_sure else call(kind.dtype, code, dtype=kind.dtype)

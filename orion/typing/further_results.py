@@ -1,0 +1,45 @@
+"""Further rules for the type of what a function returns: limits of dtypes, the trace of a matrix, new axes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orion.ir.constants import constant_value
+from orion.typing.dtypes import sum_result
+from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem
+from orion.typing.value_type import INT, ONE, ValueType, scalar
+
+
+def integer_limit(given: Arguments) -> ValueType:
+    """A number of np.iinfo."""
+    if not (given.dtype(0) or "").startswith(("int", "uint")):
+        raise TypeProblem(f"`np.iinfo` of {given.dtype(0)}", "it is for integers", "write `np.finfo`")
+    return INT
+
+
+def float_limit(given: Arguments) -> ValueType:
+    """A number of np.finfo."""
+    dtype = given.dtype(0) or ""
+    if not dtype.startswith("float"):
+        raise TypeProblem(f"`np.finfo` of {dtype}", "it is for floating-point numbers", "write `np.iinfo`")
+    return ValueType(dtype)
+
+
+def trace(given: Arguments) -> ValueType:
+    """The sum of the diagonal of a matrix."""
+    array = given.type(0)
+    if array.rank != 2:
+        what = f"`trace` of an array of {array.rank} dimensions"
+        raise TypeProblem(what, NOT_BY_NUMBA, "add up its elements in a loop, `A[i, i]`")
+    return scalar(sum_result(array.kind))
+
+
+def with_axis(given: Arguments) -> ValueType:
+    """np.expand_dims, `x[:, None]`: an axis of one element more."""
+    array = given.type(0)
+    number = constant_value(given.call.arguments[1]) if len(given.call.arguments) > 1 else None
+    if not array.rank or number is None or not -array.rank <= number + (number < 0) <= array.rank:
+        raise TypeProblem("`axis` is not the number of an axis of the result", "", "write a constant, `x[:, None]`")
+    place = number % (array.rank + 1)
+    lengths = (*array.lengths[:place], ONE, *array.lengths[place:])
+    return replace(array, rank=array.rank + 1, lengths=lengths)
