@@ -187,7 +187,7 @@ LOOPS = [
     ("for x in zip(): pass", "zip()", "this goes through nothing", "leave the loop out"),
     ("for x, y in enumerate(a, 2.5): pass", "2.5", "begins at an integer", "int("),
     ("for x in reversed(reversed(a)): pass", "reversed(reversed(a))", "is not supported", ""),
-    ("for x in a.items(): pass", "a.items()", "the method `items` is not known", "np.array(list(a.keys()), dtype=np.int64)"),
+    ("for x in a.items(): pass", "a.items()", "the method `items` is not known", "(list(a.keys()), dtype=np.int64)"),
     ("for x, y in a.iterrows(): pass", "a.iterrows()", "the method `iterrows` is not known", "a['x'].to_numpy()"),
     ("for x in n > 0: pass", "n > 0", "a loop over `n > 0`", "use subscripts"),
     ("for x, y in zip(a, b, strict=True): pass", "zip(a, b, strict=True)", "is not supported", "leave `strict` out"),
@@ -267,8 +267,8 @@ def test_the_whole_message():
         "   3 |         a[i] = print(n)",
         "     |                ^^^^^^^^",
         "  why:  iterations may run in another order and in other processes, where this would do something else",
-        "  help: return what is to be printed, or write it into an array; to see progress, go through `tqdm(range(n))`, "
-        "whose bar Orion shows",
+        "  help: return what is to be printed, or write it into an array; to see progress, go through "
+        "`tqdm(range(n))`, whose bar Orion shows",
     ]
 
 

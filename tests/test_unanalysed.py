@@ -414,21 +414,21 @@ def test_the_command_line_says_that_calls_run_it(tmp_path, capsys):
 
 
 def in_place(a, b):
-    seen = [0]
+    seen = [0] * 1
     a += b
     seen.append(1)
     return a
 
 
 def in_part(a, b):
-    seen = [0]
+    seen = [0] * 1
     a[1:] *= b
     seen.append(1)
     return a
 
 
 def in_rows(a, b):
-    seen = [0]
+    seen = [0] * 1
     for i in range(len(a)):
         a[i] -= b
     seen.append(1)
@@ -436,13 +436,13 @@ def in_rows(a, b):
 
 
 def picked(a, b):
-    seen = [0]
+    seen = [0] * 1
     seen.append(1)
     return a[b]
 
 
 def set_by_mask(a, b):
-    seen = [0]
+    seen = [0] * 1
     a[b] = 1.0
     seen.append(1)
     return a
@@ -456,7 +456,7 @@ def grown(a, b):
 
 
 def squared(a, b):
-    seen = [0]
+    seen = [0] * 1
     seen.append(1)
     return (a + 1) ** 2 + b
 
@@ -507,50 +507,50 @@ def flat(a, b):
 
 
 def power(a, b):
-    seen = [0]
+    seen = [0] * 1
     seen.append(a**b)
     return seen
 
 
 def difference(a, b):
-    seen = [0.0]
+    seen = [0.0] * 1
     for i in range(len(a)):
         seen.append(a[i] - b[i])
     return seen
 
 
 def total(a, b):
-    seen = [0.0]
+    seen = [0.0] * 1
     seen.append((a * 2).sum())
     return seen
 
 
 def added(a, b):
-    seen = [0]
+    seen = [0] * 1
     np.add(a, b, a)
     return seen
 
 
 def text(a, b):
-    seen = [0]
+    seen = [0] * 1
     seen.append(1)
     return f"{a[0]}"
 
 
 def added_in_place(a, b):
-    seen = [0]
+    seen = [0] * 1
     a += b
     return seen
 
 
 def either(a, b):
-    seen = [0]
+    seen = [0] * 1
     seen.append(1)
     return (a > 1) + (b > 1)
 
 
 def powers_in_part(a, b):
-    seen = [0]
+    seen = [0] * 1
     seen.append(1)
     return (a + 1) ** b
 

@@ -35,7 +35,8 @@ from tests.trials import ALL, TIMES
 ONE_IN = 20
 STAGES = ("test_frontend_", "test_passes_", "test_rewrites_")
 MOSTLY = {
-    "test_accumulators_runs", "test_array_order", "test_bars", "test_caps", "test_changed_bounds", "test_choices",
+    "test_accumulators_runs", "test_argument_cures",
+    "test_array_order", "test_bars", "test_caps", "test_changed_bounds", "test_choices",
     "test_coalesce", "test_conditions", "test_counted_lists", "test_cures", "test_defaults",
     "test_dependence_element_sums", "test_dynamic", "test_early_exits", "test_element_stores", "test_everyday",
     "test_fills", "test_guarded_accesses", "test_hidden_names", "test_index_arrays", "test_indirect_loops",

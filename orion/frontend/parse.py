@@ -27,7 +27,6 @@ from orion.frontend.scope import (
     Scope,
     all_nodes,
     assigned_names,
-    constant,
     counting_names,
     iterated_names,
     outer_names,
@@ -193,7 +192,7 @@ class _Family:
             parsed = self.parse(function, self._free_name(_name_of(function)))
             self.parsed[function] = parsed
         found = self.parsed[function]
-        return Helper(found.name, found.params, _defaults(function, call, source))
+        return Helper(found.name, found.params, _defaults(function))
 
     def _free_name(self, name: str) -> str:
         taken = {function.name for function in self.parsed.values()}
@@ -205,17 +204,12 @@ def _name_of(function: FunctionType) -> str:
     return "lambda_" if function.__name__ == "<lambda>" else function.__name__
 
 
-def _defaults(function: FunctionType, call: Span, source: SourceText) -> dict[str, object]:
+def _defaults(function: FunctionType) -> dict[str, object]:
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     values = function.__defaults__ or ()
     defaults = dict(zip(positional[len(positional) - len(values) :], values, strict=True))
-    defaults |= function.__kwdefaults__ or {}
-    for name, value in defaults.items():
-        if constant(value, call) is None or isinstance(value, tuple):
-            what = f"the default of `{name}` in `{function.__name__}` is a {type(value).__name__}"
-            raise unsupported(what, call, source, hint="give every parameter that is no scalar at the call")
-    return defaults
+    return defaults | (function.__kwdefaults__ or {})
 
 
 def _parameters(located: Located) -> tuple[str, ...]:

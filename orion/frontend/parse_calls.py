@@ -27,10 +27,11 @@ DRAWS = (
 )
 """Names of functions that draw from a generator, and what to write instead."""
 
+BEFORE = "pass `{}`, computed before the call, as an argument"
 IN_PLACE_OF = {
-    "np.nonzero": "write `np.flatnonzero(a)` for the places in a row",
-    "np.argwhere": "write `np.flatnonzero(a)` for the places in a row",
-    "np.count_nonzero": "write `np.sum(a != 0)`",
+    "np.nonzero": f"write `np.flatnonzero(a)` for the places in a row, or {BEFORE}",
+    "np.argwhere": f"write `np.flatnonzero(a)` for the places in a row, or {BEFORE}",
+    "np.count_nonzero": f"write `np.sum(a != 0)`, or {BEFORE}",
 }
 """Functions that are not known, and what does the same."""
 
@@ -77,6 +78,9 @@ def plain_function(function: object) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
+CALLABLE = "call a function written in Python, one of NumPy's, or one of `math`'s"
+
+
 def check_callable(node: ast.Call, scope: Scope) -> None:
     """Refuse functions of Python's and NumPy's that no loop can call, whatever they are given."""
     function = scope.value(node.func)
@@ -110,9 +114,13 @@ def _bind(
         raise scope.refuse(node, what, "", hint, is_wrong=True)
     given |= dict(keywords)
     for name, value in helper.defaults.items():
+        if name in given:
+            continue
         default = constant(value, scope.span(node))
-        if name not in given and default is not None:
-            given[name] = default
+        if default is None or isinstance(value, tuple):
+            what = f"the default of `{name}` in `{helper.name}` is a {type(value).__name__}"
+            raise scope.refuse(node, what, "", "give every parameter that is no scalar at the call", is_wrong=True)
+        given[name] = default
     missing = [name for name in helper.params if name not in given]
     if missing:
         raise scope.refuse(node, f"`{helper.name}` is called without `{missing[0]}`", is_wrong=True)
@@ -148,7 +156,9 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
     if name is not None:
         why = "it is not among the functions that Orion can compile"
         hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or write it as a loop"
-        return scope.refuse(node, what, why, f"{IN_PLACE_OF[name]}, or {hint}" if name in IN_PLACE_OF else hint)
+        if name in IN_PLACE_OF:
+            hint = IN_PLACE_OF[name].format(ast.unparse(node))
+        return scope.refuse(node, what, why, hint)
     why = f"Orion cannot look into an object of type {type(function).__name__}"
-    hint = "call a function written in Python, one of NumPy's, or one of `math`'s"
+    hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or {CALLABLE}"
     return scope.refuse(node, f"`{written}` cannot be called here", why, hint)

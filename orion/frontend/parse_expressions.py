@@ -11,9 +11,16 @@ import numpy as np
 from orion.arrays.accumulator import Accumulator
 from orion.errors import did_you_mean
 from orion.frontend.matrices import ARRAYS, OF_ARRAYS
-from orion.frontend.outside import MISSING
-from orion.frontend.parse_calls import build_call, build_method, check_callable, check_keywords, draw_refused, is_generator
 from orion.frontend.numpy_forms import deviation_along, limit_of_dtype
+from orion.frontend.outside import MISSING
+from orion.frontend.parse_calls import (
+    build_call,
+    build_method,
+    check_callable,
+    check_keywords,
+    draw_refused,
+    is_generator,
+)
 from orion.frontend.refusals import COLUMN, EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
@@ -411,8 +418,7 @@ def _with_axes(node: ast.Subscript, scope: Scope) -> Expr:
 
 
 def _without_axes(node: ast.Subscript, others: list[ast.expr], scope: Scope) -> Expr:
-    """The part of an array at all subscripts but the new axes: slices and numbers, which leave as many axes as there are
-    slices."""
+    """The part of an array at all subscripts but the new axes: slices, and numbers, which leave no axis."""
     while others and _is_whole(others[-1]):
         others = others[:-1]
     numbers = [part for part in others if not isinstance(part, ast.Slice)]

@@ -19,8 +19,8 @@ from orion.frontend.parse_expressions import parse_expression
 from orion.frontend.scope import Scope
 from orion.ir.nodes import RAISE, Call, Expr, If, Return, Stmt, Unary, Word
 
-TEXT = "write its text as a string or an f-string of numbers: `raise ValueError(f\"{n} rows\")`"
-PLAIN = "raise one of Python's own errors with a text, such as `raise ValueError(\"too short\")`"
+TEXT = 'write its text as a string or an f-string of numbers: `raise ValueError(f"{n} rows")`'
+PLAIN = 'raise one of Python\'s own errors with a text, such as `raise ValueError("too short")`'
 OF_HELPERS = "raise it in the decorated function, or return a number that tells what is wrong"
 
 

@@ -29,7 +29,8 @@ PLAIN = frozenset({np.ndarray, float, int, bool, complex})
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A function of the user's that the loop calls. `defaults` are the values of parameters that may be left out."""
+    """A function of the user's that the loop calls. `defaults` are the values of parameters that may be left out; a
+    default that is no scalar must be given all the same."""
 
     name: str
     params: tuple[str, ...]

@@ -44,8 +44,7 @@ def _resolve(expr: Expr, typing: Typing) -> Expr:
             return Dtype(typing.of(owner).dtype, expr.span)
         case Call(function, (Dtype(dtype),)) if function.startswith(("iinfo:", "finfo:")):
             name, _, attribute = function.partition(":")
-            found = constant(dtype_limit(name, attribute, dtype), expr.span)
-            return expr if found is None else found
+            return constant(dtype_limit(name, attribute, dtype), expr.span) or expr
         case Call("attribute:shape", (owner, *rest)):
             return _shape(expr, owner, rest, typing)
         case _:

@@ -301,7 +301,8 @@ class _Separator:
     def check_returned(self, part: Expr) -> None:
         """UnsupportedLoopError for an array that is returned, unless it is one of the function's or the caller's, or a
         part of one."""
-        whole, index = part, []
+        whole: Expr = part
+        index: list[Expr] = []
         while isinstance(whole, Call) and is_part_returned(whole, self.typing):
             index += whole.arguments[1:]
             whole = whole.arguments[0]

@@ -224,7 +224,9 @@ class _Maker:
         """The lengths of a value that `name` is given, in terms of what the caller gives; none of one that is computed
         of what `name` is already."""
         of_type = self.typing.of(value).lengths
-        every = [of_type] if None not in of_type else [*leaf_lengths(value, self.typing, lambda n: self.of_name(n, name))]
+        every = (
+            [of_type] if None not in of_type else [*leaf_lengths(value, self.typing, lambda n: self.of_name(n, name))]
+        )
         if not every:
             return ()
         found, *others = ([None if length is None else self.resolved(length) for length in one] for one in every)

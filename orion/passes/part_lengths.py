@@ -24,7 +24,9 @@ def leaf_lengths(value: Expr, typing: Typing, of_name: Callable[[str], Lengths |
     name, None of one that is left out. Lengths that nobody knows are None."""
     kind = typing.of(value)
     match value:
-        case Subscript(base, index) if kind.rank and not any(typing.of(p).rank for p in index if not isinstance(p, Slice)):
+        case Subscript(base, index) if kind.rank and not any(
+            typing.of(p).rank for p in index if not isinstance(p, Slice)
+        ):
             own = of_name(base.name) or typing.of(base).lengths
             extents = [Dim(base.name, axis, NOWHERE) if length is None else length for axis, length in enumerate(own)]
             parts = (*index, *(Slice(None, None, None, NOWHERE) for _ in extents[len(index) :]))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from orion.cost.extents import evaluated
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import Break, Continue, For, Return, Stmt, every, names_in
-from orion.ir.rewriting import is_raised
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, blocks_of
+from orion.ir.rewriting import is_raised
 from orion.sets.names import isl_name
 
 MOST_ROUNDS = 100_000

@@ -145,7 +145,7 @@ FLOATS = (
 )
 
 INTEGER_LIMITS, FLOAT_LIMITS = ("min", "max", "bits"), ("min", "max", "eps", "tiny", "smallest_normal", "resolution")
-"""The attributes of np.iinfo and np.finfo that are known; of the dtype of an array they are `iinfo:max`, `finfo:eps`."""
+"""The attributes of np.iinfo and np.finfo that are known: `iinfo:max`, `finfo:eps` of the dtype of an array."""
 
 ROWS: tuple[tuple[str, Known], ...] = (
     # Python's

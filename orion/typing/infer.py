@@ -346,7 +346,8 @@ class _Inference:
         if isinstance(statement.target, Subscript) or target.rank:
             name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
             if target.rank < result.rank:
-                raise self.refuse(statement, f"a {_shape_word(result)} is assigned to a {_shape_word(target)}")
+                what = f"a {_shape_word(result)} is assigned to a {_shape_word(target)}"
+                raise self.refuse(statement, what, hint="assign element by element")
             if target.rank and not np.can_cast(result.dtype, target.dtype, "same_kind"):
                 why = f"NumPy does not convert the {result.dtype} of the operation to {target.dtype} in place"
                 hint = f"write `a[:] = a {statement.op} …` for `a {statement.op}= …`: an assignment converts"

@@ -443,6 +443,9 @@ def solution(given: Arguments) -> ValueType:
 
 def conversion(given: Arguments) -> ValueType:
     """That of a dtype that is called."""
+    if len(given.types) > 1:
+        hint = "write `complex(x, y)`" if "complex" in given.call.function else "give it one"
+        raise TypeProblem(f"`{given.call.function}` of {len(given.types)} values", NOT_BY_NUMBA, hint)
     return shaped(Kind(given.call.function.removeprefix("np.")), given.type(0))
 
 
