@@ -65,7 +65,7 @@ class Extent:
         """The part, in name; IndexError where the array has none at such an index.
 
         >>> Extent((3, 2), 3, "A")[1:, 0]
-        Part(name='A', index=(slice(1, None, None), 0))
+        Part(name='A', index=(slice(1, None, None), 0), further=(), is_copy=False)
         >>> Extent((3, 2), 3, "A")[3]
         Traceback (most recent call last):
         IndexError: index 3 is out of bounds for axis 0 with size 3
