@@ -161,7 +161,7 @@ class _Adds(ast.NodeTransformer):
         """What a value looks like."""
         if not self.given.is_tuple:
             return "value"
-        return f"({', '.join(f'value_{k}' for k in range(len(self.names)))}{',' * (len(self.names) == 1)})"
+        return f"({', '.join('…' for _ in self.names)}{',' * (len(self.names) == 1)})"
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = self.given.name
