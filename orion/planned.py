@@ -34,6 +34,7 @@ from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_nest, with_deal
 from orion.plan.shares import costliest_loop, costliest_part, shares
 from orion.plan.source_plans import loops_of_source, main_part, source_plans
+from orion.plan.verdicts import verdicts_of_source
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule, most_workers
@@ -123,7 +124,7 @@ class Plan:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One verdict per `for` of the source, in textual order."""
-        return self.function.verdicts
+        return verdicts_of_source(self.function)
 
     @property
     def reasons(self) -> tuple[Reason, ...]:

@@ -66,9 +66,9 @@ def wide_terminal(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
-def messages_of_the_user():
+def messages_of_the_user(request):
     """Errors and warnings show names and files that the user knows, see `tests/messages.py`."""
-    with MADE.looked_at():
+    with MADE.looked_at(messages.words_in(request.path)):
         yield
 
 

@@ -57,13 +57,14 @@ class Messages:
         self.words.update(WORD.findall(re.sub(r"\.", " ", "\n".join(source.lines))))
 
     @contextmanager
-    def looked_at(self) -> Iterator[None]:
-        """AssertionError where a text that is made meanwhile shows what it may not."""
+    def looked_at(self, of_test: frozenset[str]) -> Iterator[None]:
+        """AssertionError where a text that is made meanwhile shows what it may not. `of_test` are the words of the file
+        of a test: it names classes and values that stand in no function."""
         self.texts.clear()
         yield
         texts = [*dict.fromkeys(self.texts)]
         self.texts.clear()
-        wrong = [(what, text) for text in texts for what in wrong_in(text, self.words)]
+        wrong = [(what, text) for text in texts for what in wrong_in(text, self.words | of_test)]
         assert not wrong, "\n\n".join(f"a message shows {what}:\n{text}" for what, text in wrong)
 
 
@@ -108,6 +109,12 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
         for name in WORD.findall(STRING.sub("", one)):
             if name not in of_user | given and name not in known_words():
                 yield f"a name that nobody has written, `{name}`"
+
+
+@cache
+def words_in(path: Path) -> frozenset[str]:
+    """The words of a file of tests."""
+    return frozenset(re.findall(r"[^\W\d]\w*", path.read_text("utf-8")))
 
 
 @cache

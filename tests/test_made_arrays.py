@@ -136,7 +136,7 @@ def test_arrays_that_meet_must_be_of_one_length():
     ours = orion.parallel_for(summed)
     assert ours(np.ones(3), np.ones(3)).tolist() == [2, 2, 2]
     assert ours(np.ones(1), np.ones(3)).tolist() == [2, 2, 2]
-    with pytest.raises(orion.OrionError, match="the arrays that `made` is made of differ in length: 2 and 3"):
+    with pytest.raises(orion.OrionError, match=r"the arrays that `a \+ b` is made of differ in length: 2 and 3"):
         ours(np.ones(2), np.ones(3))
 
 

@@ -45,12 +45,12 @@ def test_what_is_right_in_a_message(text):
 @pytest.mark.parametrize("make", [UnsupportedLoopError, orion.ArgumentError, orion.StorageError, SerialLoopWarning])
 def test_a_message_with_a_name_that_was_made_fails_a_test(make):
     shown = "a message shows a name that nobody has written, `turn_2`"
-    with pytest.raises(AssertionError, match=shown), MADE.looked_at():
+    with pytest.raises(AssertionError, match=shown), MADE.looked_at(frozenset()):
         make("`turn_2` is not supported")
 
 
 def test_notes_are_looked_at():
-    with pytest.raises(AssertionError, match="a name of Numba's"), MADE.looked_at():
+    with pytest.raises(AssertionError, match="a name of Numba's"), MADE.looked_at(frozenset()):
         UnsupportedLoopError("this is not").add_note("Numba: 'k.2'")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from orion.dependence.index_arrays import index_arrays
 from orion.ir.assigned import assigned_places, assignments, bound_rows, holds_break, own_level
-from orion.ir.function import Function
+from orion.ir.function import Function, written_names
 from orion.ir.kept import kept
 from orion.ir.nodes import (
     Assign,
@@ -460,13 +460,19 @@ class _Collector:
         padded = axes + (whole,) * (kind.ndim - len(axes))
         subscript = expr if isinstance(expr, Subscript) else None
         is_item = subscript is not None and array in self.nest.function.lists
-        text = f"{array}.append(…)" if is_item and is_write else f"{array}[…]" if is_item else print_expr(expr)
+        text = f"{array}.append(…)" if is_item and is_write else f"{array}[…]" if is_item else self.text(expr)
         may = bool(self.conditional)
         place = tuple(self.clock)
         self.clock[-1] += 1
         self.found.append(
             Reference(array, padded, self.inner, is_write, may, text, expr.span, blur, subscript, self.guards, place)
         )
+
+    def text(self, expr: Var | Subscript) -> str:
+        """An access as it is written; by the name of its array where nobody wrote the loops of its subscripts."""
+        if isinstance(expr, Subscript) and not names_in(*expr.index) <= written_names(self.nest.function):
+            return print_expr(expr.base)
+        return print_expr(expr)
 
 
 def _may_end(body: tuple[Stmt, ...]) -> bool:

@@ -20,7 +20,7 @@ from orion.frontend.mapped_keys import write_out_maps
 from orion.frontend.matrices import Matrix, candidates, write_out_matrices
 from orion.frontend.matrix_attributes import refuse_attributes
 from orion.frontend.outside import Outside, taken
-from orion.frontend.parse_statements import parse_body
+from orion.frontend.parse_statements import parse_body, source_fors
 from orion.frontend.parts import with_named_bases, with_returned_parts
 from orion.frontend.scope import (
     Helper,
@@ -179,6 +179,7 @@ class _Family:
             replicas=tuple(relaxed.replicas),
             buffer_parts=tuple(relaxed.params),
             accumulated=tuple(replace(one, combine=helpers[one.combine]) for one in added.accumulated),
+            fors=source_fors(parsed),
         )
         return with_named_bases(found if self.open else with_returned_parts(found), scope.variables)
 

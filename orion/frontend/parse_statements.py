@@ -19,6 +19,7 @@ from orion.frontend.scope import Scope, all_nodes, assigned_names
 from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
 from orion.ir.constants import constant_value
+from orion.ir.function import SourceFor
 from orion.ir.nodes import (
     LIST,
     PART,
@@ -49,6 +50,7 @@ from orion.ir.nodes import (
 from orion.ir.renaming import renamed
 from orion.ir.spans import with_span
 from orion.ir.sums import difference, literal, total
+from orion.source import Span
 
 Numbers = Iterator[int]
 
@@ -275,6 +277,14 @@ def _for(node: ast.For, found: Iteration | None, scope: Scope, numbers: Numbers)
     (loop,) = body
     assert isinstance(loop, For)
     return loop
+
+
+def source_fors(body: tuple[Stmt, ...]) -> tuple[SourceFor, ...]:
+    """Return the `for`s of a body that was parsed, in textual order."""
+    found: dict[Span, set[int]] = {}
+    for loop in sorted(every(For, *body), key=lambda loop: loop.index):
+        found.setdefault(loop.span, set()).add(loop.index)
+    return tuple(SourceFor(span.line, tuple(sorted(loops))) for span, loops in found.items())
 
 
 def _place(name: str, node: ast.For, spaces: Sequence[Range | Elements], scope: Scope) -> Expr:

@@ -8,7 +8,7 @@ from typing import Any
 
 from orion.arrays.sending import Sending
 from orion.ir.assumed import Assumed
-from orion.ir.kept import Keeping
+from orion.ir.kept import Keeping, kept
 from orion.ir.nodes import Elements, Expr, Range, Stmt
 from orion.ir.replicas import Replica, ReplicaPart
 from orion.source import SourceText, Span
@@ -23,6 +23,14 @@ class Induction:
     step: Expr
     loop: int
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFor:
+    """A `for` of the source, in this line: the numbers of the loops that it became, outermost first."""
+
+    line: int
+    loops: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +277,8 @@ class Function(Keeping):
     parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
     them with other keys, `by_key` values of elements of sparse arrays, `buffered` those whose updates may be late,
     `replicas` those of which each worker has a copy, `buffer_parts` what is taken from buffers and replicas,
-    `accumulated` those that are the numbers of accumulators.
+    `accumulated` those that are the numbers of accumulators. `fors` are the loops of the source, in textual order, also
+    those that passes have removed.
     """
 
     name: str
@@ -305,6 +314,7 @@ class Function(Keeping):
     replicas: tuple[Replica, ...] = ()
     buffer_parts: tuple[BufferPart | ReplicaPart, ...] = ()
     accumulated: tuple[Accumulated, ...] = ()
+    fors: tuple[SourceFor, ...] = ()
 
     @property
     def late(self) -> tuple[Buffered | Replica, ...]:
@@ -330,6 +340,17 @@ class Function(Keeping):
     def given(self) -> tuple[str, ...]:
         """The parameters that the caller gives."""
         return self.params[: len(self.params) - len(self.local_arrays)]
+
+
+@kept
+def written_names(function: Function) -> frozenset[str]:
+    """Return the names in the source of a function and of those put in place of their calls, and those that stand for
+    locals of these."""
+    sources = [function.source]
+    for source in sources:
+        sources += source.others
+    words = (word for source in sources for line in source.lines for word in re.findall(r"\w+", line))
+    return frozenset({*words, *(one.name for one in function.helper_locals)})
 
 
 def in_users_words(text: str, function: Function) -> str:

@@ -15,11 +15,14 @@ from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
 from orion.passes.dimensions import perfect_loops
-from orion.plan.plan import Verdict
+from orion.plan.plan import FunctionPlan, Verdict
 from orion.reasons import Reason, ReasonKind
 from orion.rewrites.array_sums.find import sum_into
 from orion.rewrites.privatize.find import without_private_arrays
 from orion.sets.maps import Maps
+
+SAID = ("carried", "reasons", "copies", "private")
+"""What a verdict says of its `for`."""
 
 
 def verdicts(
@@ -37,6 +40,20 @@ def verdicts(
             found |= {verdict.index: verdict for verdict in _inner(loop, nest, after, types, maps)}
     loops = {loop.index: loop for loop in (nest.loops[0], *_inner_loops(nest.loops[0]))}
     return tuple(_with_copies(found[index], loops[index], nest, types) for index in sorted(found))
+
+
+def verdicts_of_source(plan: FunctionPlan) -> tuple[Verdict, ...]:
+    """Return one verdict per `for` of the source, in textual order, whatever loops a plan has: of a `for` that became
+    several loops what is said of these together. One that is run once at most carries nothing, and may be gone."""
+    known = {verdict.index: verdict for verdict in plan.verdicts}
+    found = []
+    for number, one in enumerate(plan.program.function.fors):
+        parts = [known[loop] for loop in one.loops if loop in known]
+        said = {name: tuple(dict.fromkeys(item for part in parts for item in getattr(part, name))) for name in SAID}
+        if any(part.carried and not part.copies for part in parts):
+            said["copies"] = ()
+        found.append(Verdict(number, one.line, **said))
+    return tuple(found)
 
 
 def _with_copies(verdict: Verdict, loop: For, nest: LoopNest, types: Types) -> Verdict:

@@ -6,7 +6,7 @@ what is returned of it says which array it is, and which part (`Part`); whoever 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -91,21 +91,23 @@ def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) ->
             parts.setdefault(one.name, []).append(part)
     small = {name for name, found in parts.items() if are_small(found, arguments[name].storage.nbytes)}
 
-    def found(value: Any) -> Any:
-        match value:
-            case tuple():
-                return tuple(map(found, value))
-            case Returned(inner):
-                return replace(value, value=found(inner))
-            case Extent(name=name):
-                return _as_in_source(_whole(arguments[name]), name, function)
-            case Part(name):
-                part = value.of(_whole(arguments[name]))
-                return _as_in_source(part.copy() if name in small else part, name, function)
-            case _:
-                return value
+    return _resolved(returned, arguments, function, small)
 
-    return found(returned)
+
+def _resolved(value: Any, arguments: Mapping[str, Any], function: Function, small: Set[str]) -> Any:
+    """The same; `small` are the arrays of which parts are copied."""
+    match value:
+        case tuple():
+            return tuple(_resolved(part, arguments, function, small) for part in value)
+        case Returned(inner):
+            return replace(value, value=_resolved(inner, arguments, function, small))
+        case Extent(name=name):
+            return _as_in_source(_whole(arguments[name]), name, function)
+        case Part(name):
+            part = value.of(_whole(arguments[name]))
+            return _as_in_source(part.copy() if name in small else part, name, function)
+        case _:
+            return value
 
 
 def _parts(returned: Any) -> Iterator[Part | Extent]:
