@@ -456,8 +456,10 @@ def check_memory(function: Function, typed: Typed, arguments: Mapping[str, Any])
     from orion.runtime.alias import check_aliases, check_sparse_aliases
 
     own = {name for one in function.late for name in one.own}
-    dense = {name: memory_of(value) for name, value in arguments.items() if _is_dense(value) and name not in own}
-    check_aliases(dense, typed.written, {one.name: one.written for one in function.buffer_parts})
+    said = {part.name: part.written for part in function.parts}
+    dense = {said.get(k, k): memory_of(one) for k, one in arguments.items() if _is_dense(one) and k not in own}
+    written = {said.get(name, name) for name in typed.written}
+    check_aliases(dense, written, {one.name: one.written for one in function.buffer_parts})
     check_sparse_aliases(arguments, typed.written)
 
 

@@ -15,10 +15,10 @@ def test_all_programs_are_run():
 
 
 def test_a_run_has_its_exit_code_its_last_line_and_its_longest_silence():
-    code = "import sys, time; print('a', flush=True); time.sleep(0.3); print('b'); sys.exit(3)"
+    code = "import sys, time; print('a', flush=True); time.sleep(1.0); print('b'); sys.exit(3)"
     run = timed([sys.executable, "-c", code], 60.0)
     assert (run.code, run.last) == (3, "b")
-    assert 0.3 <= run.silence <= run.seconds
+    assert 0.1 < run.silence <= run.seconds  # the first line may be read late
     assert not run.is_within(60.0)
 
 

@@ -209,7 +209,7 @@ class _Writer:
         if type(function) is not FunctionType:
             raise NotCompiledError("it is no function in Python")
         made: dict[FunctionType, Any] = {}
-        found = compiled_copy(function, made, as_python.AsPython)
+        found = compiled_copy(function, made, lambda _: as_python.AsPython)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
