@@ -3,10 +3,14 @@ each parameter is among them; of several numbers of workers the least and the gr
 
 A test of 20 loops, each of four dtypes and on one, two and four workers, so runs some 22 times, not 240: each loop and
 each dtype on four workers, and one loop on one.
+
+`make test` runs a third of these, of each test one at least: which, the tree's hash says (`ORION_SAMPLE`, which
+`tests/suite.py` sets), so that a few commits see all of them. Who names files or tests runs all.
 """
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Sequence, Set
 from itertools import groupby
@@ -24,6 +28,8 @@ EVERY = {
 """Files of which all combinations are run: they take little, or are what nothing else tries. So are tests of files of
 elements (`SPILLED` in `tests/conftest.py`), which compile nothing."""
 
+ONE_IN = 3
+
 Values = dict[str, Any]
 """The parameters of a test and their values."""
 
@@ -35,6 +41,18 @@ def covering(items: Sequence[pytest.Item], every: Set[str]) -> list[pytest.Item]
         found = {item.nodeid: item.callspec.params if hasattr(item, "callspec") else {} for item in alike}
         is_whole = TIMES >= ALL or Path(test.partition("::")[0]).stem in EVERY | every
         kept |= found.keys() if is_whole else chosen(found)
+    return sampled([item for item in items if item.nodeid in kept])
+
+
+def sampled(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return one in `ONE_IN` combinations of each test, drawn by `ORION_SAMPLE`; all where that is not set."""
+    seed = os.environ.get("ORION_SAMPLE", "") if TIMES < ALL else ""
+    if not seed:
+        return [*items]
+    kept: set[str] = set()
+    for _, alike in groupby(items, lambda item: item.nodeid.partition("[")[0]):
+        drawn = sorted((zlib.crc32(f"{seed} {item.nodeid}".encode()), item.nodeid) for item in alike)
+        kept |= {name for _, name in drawn[: -(-len(drawn) // ONE_IN)]}
     return [item for item in items if item.nodeid in kept]
 
 

@@ -36,7 +36,7 @@ WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
 GIVEN = re.compile(r"^([\w, ]+) = ")
 """The targets of an assignment."""
 
-SINGLE_ASSIGNMENT = re.compile(r"(?<![\w./])[^\W\d]\w*\.\d+(?![\w./])|\$\w+")
+SINGLE_ASSIGNMENT = re.compile(r"(?<=')[^\W\d]\w*\.\d+(?=')|\$\d\w*")
 """A name as Numba has it once each has one value: `k.2`, `$12load_attr.3`."""
 
 GENERATED_FILE = "orion_kernel_"

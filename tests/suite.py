@@ -17,6 +17,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,8 @@ NONE = pytest.ExitCode.NO_TESTS_COLLECTED
 
 def run(given: Sequence[str]) -> int:
     """Run all parts; the exit code is that of the first one that fails. No tests at all are a failure too."""
+    if not are_named(given):
+        os.environ.setdefault("ORION_SAMPLE", sample())
     *parts, on_ray = commands(given)
     with ThreadPoolExecutor(1) as others:
         try:
@@ -50,6 +54,15 @@ def surroundings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
+def sample() -> str:
+    """What combinations of parameters are drawn by (`tests/covering.py`): the hash of the tree; where there is no
+    repository, the day."""
+    asked = ["git", "rev-parse", "HEAD^{tree}"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
+    return date.today().isoformat()
+
+
 def run_beside(command: Sequence[str]) -> tuple[int, str]:
     """Run a command beside others: its exit code, and what it says."""
     ended = subprocess.run(command, env=surroundings(), check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -65,7 +78,7 @@ def commands(given: Sequence[str]) -> Iterator[list[str]]:
     """How pytest is called for each part. Tests that are named are one part."""
     pytest_on_two = [sys.executable, "-m", "pytest", "--numprocesses", "2", "--dist", "worksteal", *given]
     without_ray, on_ray = ([*pytest_on_two, "-m", f"not timing and {which}"] for which in ("not ray", "ray"))
-    if any(Path(one.partition("::")[0]).exists() for one in given):
+    if are_named(given):
         yield without_ray
         yield on_ray
     else:
@@ -73,6 +86,11 @@ def commands(given: Sequence[str]) -> Iterator[list[str]]:
         for part in range(PARTS):
             yield [*without_ray, *files[part::PARTS], *(["orion"] if part == 0 else [])]
         yield [*on_ray, *(file for file in files if "mark.ray" in Path(file).read_text("utf-8"))]
+
+
+def are_named(given: Sequence[str]) -> bool:
+    """Whether files or tests are among the arguments."""
+    return any(Path(one.partition("::")[0]).exists() for one in given)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_on_for
 from orion.inspect.text.words import counted, lines_in_words, place, time_in_words
-from orion.ir.function import in_users_words
+from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import For, Node, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.explain import is_certain
@@ -79,10 +79,19 @@ def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
                 :1
             ]  # as the plan has it
             told = [one for one in loop.reasons if one.code in first] or loop.reasons
-            because = "".join(f" because {reason.message} [{reason.code}]" for reason in told[:1])
-            text = f"the loop over ({', '.join(loop.nest.dims)}) is serial{because}"
+            text = _serial_loop(loop, told[:1], function)
             break
     return f"{place(span)}: {in_users_words(text, function)}"
+
+
+def _serial_loop(loop: LoopPlan, reasons: Sequence[Reason], function: Function) -> str:
+    """What is said of a serial loop; of one that stands for a statement, of that: it has names that nobody wrote."""
+    if not written_names(function).issuperset(loop.nest.dims):
+        codes = "".join(f" [{reason.code}]" for reason in reasons)
+        line = function.source.line(loop.nest.span.line).strip()
+        return f"`{line}` is serial: one worker computes its elements{codes}"
+    because = "".join(f" because {reason.message} [{reason.code}]" for reason in reasons)
+    return f"the loop over ({', '.join(loop.nest.dims)}) is serial{because}"
 
 
 def _percent(part: float) -> str:
