@@ -4,8 +4,8 @@ each parameter is among them; of several numbers of workers the least and the gr
 A test of 20 loops, each of four dtypes and on one, two and four workers, so runs some 22 times, not 240: each loop and
 each dtype on four workers, and one loop on one.
 
-`make test` runs a third of these, of each test one at least: which, the tree's hash says (`ORION_SAMPLE`, which
-`tests/suite.py` sets), so that a few commits see all of them. Who names files or tests runs all.
+`make test` runs a third of these, of each test one at least: which, the day says (`ORION_SAMPLE`, which
+`tests/suite.py` sets and prints), so that a few days see all of them. Who names files or tests runs all.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -33,7 +32,8 @@ NONE = pytest.ExitCode.NO_TESTS_COLLECTED
 def run(given: Sequence[str]) -> int:
     """Run all parts; the exit code is that of the first one that fails. No tests at all are a failure too."""
     if not are_named(given):
-        os.environ.setdefault("ORION_SAMPLE", sample())
+        drawn_by = os.environ.setdefault("ORION_SAMPLE", date.today().isoformat())
+        print(f"combinations of parameters are drawn by ORION_SAMPLE={drawn_by}", flush=True)
     *parts, on_ray = commands(given)
     with ThreadPoolExecutor(1) as others:
         try:
@@ -52,15 +52,6 @@ def surroundings() -> dict[str, str]:
     """The environment of the tests, in which Python keeps bytecode even if it does not here, as in many containers:
     hundreds of processes import Orion, workers of Ray above all, and to each one that is half a second of a core."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-def sample() -> str:
-    """What combinations of parameters are drawn by (`tests/covering.py`): the hash of the tree; where there is no
-    repository, the day."""
-    asked = ["git", "rev-parse", "HEAD^{tree}"]
-    with suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.run(asked, check=True, capture_output=True, text=True).stdout.strip()
-    return date.today().isoformat()
 
 
 def run_beside(command: Sequence[str]) -> tuple[int, str]:
