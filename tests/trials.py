@@ -3,7 +3,7 @@
 - Random tests try so many times as much. Where each try takes long, they try fewer if no more is asked for (`times`).
 - From 3 on, tests with several parameters run with all combinations of these. Else each value of each of them is tried
   once at least: `tests/covering.py` for those of pytest, `combined` for what a test goes through by itself; of several
-  numbers of workers the least and the greatest.
+  numbers of workers the least and the greatest. `make test` draws a third of those of pytest by the day.
 - From 3 on, all kernels are compiled. Else the interpreter runs most of them in many files: `tests/uncompiled.py`.
 """
 
