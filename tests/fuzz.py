@@ -3,6 +3,7 @@
     python tests/fuzz.py --minutes 10                 # or: make fuzz
     python tests/fuzz.py --nests 3000 --seed 5 --jobs 2
     python tests/fuzz.py --kind places --nests 5000   # loops of one trip, in rounds, on one line, in one place
+    python tests/fuzz.py --kind names --nests 1000    # variables called `max`, `len`, `np`, `tile`
     python tests/fuzz.py --replay FILE                # a file that an earlier run has kept
 
 Each nest is planned and its schedules are proved; its generated kernels are run by the Python interpreter in several
@@ -311,7 +312,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Random loop nests through every oracle.")
     parser.add_argument("--minutes", type=float, default=10.0, help="how long (default 10)")
     parser.add_argument("--nests", type=int, help="how many, however long it takes")
-    kinds = "which nests: any, or those with loops of one trip, in rounds, on one line or in one place (default any)"
+    kinds = "which nests: any, those with loops of one trip, in rounds, on one line or in one place, or with odd names"
     parser.add_argument("--kind", choices=KINDS, default="any", help=kinds)
     parser.add_argument("--seed", type=int, default=0, help="which sequence of nests (default 0)")
     parser.add_argument("--first", type=int, default=0, help="the number of the first nest of the sequence (default 0)")

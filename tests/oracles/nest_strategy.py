@@ -19,6 +19,7 @@ from tests.oracles.nest_places import placed
 from tests.oracles.nest_rows import row_statement, slice_statement
 from tests.oracles.nest_values import DTYPES, FILLS, MODULUS, Axis, Drawn, finished_accesses
 from tests.oracles.nests import COUNT_VALUES, ArraySpec, Nest
+from tests.oracles.other_names import with_other_names
 from tests.oracles.varied import varied
 
 VARIABLES = ("i", "j", "k", "l")
@@ -43,9 +44,9 @@ INITIAL = {
 SWEPT_SEED = 2
 """Seed of the nests for which sweeps over arrays are run in tiles however small (`tests.oracles.nest_check`)."""
 
-KINDS = ("any", "places")
-PLACED_EVERY = 8
-"""One nest of any kind in so many is of the other."""
+KINDS = ("any", "places", "names")
+PLACED_EVERY, NAMED_EVERY = 8, 6
+"""One nest of any kind in so many is of one of the others."""
 
 FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -436,9 +437,12 @@ def random_nest(seed: int, number: int, kind: str = "any") -> Nest:
 
 def make_nest(choose: Callable[[Sequence[Any]], Any], kind: str = "any") -> Nest:
     """A nest, by a function that chooses among options: often in one of the guises of `tests.oracles.varied`, and
-    sometimes, or always (`kind`), with loops as `tests.oracles.nest_places` has them."""
+    sometimes, or always (`kind`), with loops as `tests.oracles.nest_places` has them, or with variables called like
+    functions (`tests.oracles.other_names`)."""
     nest = varied(plainly_written(choose), choose)
-    return placed(nest, choose) if kind == "places" or choose(range(PLACED_EVERY)) == PLACED_EVERY - 1 else nest
+    if kind == "places" or choose(range(PLACED_EVERY)) == PLACED_EVERY - 1:
+        nest = placed(nest, choose)
+    return with_other_names(nest, choose) if kind == "names" or not choose(range(NAMED_EVERY)) else nest
 
 
 def plainly_written(choose: Callable[[Sequence[Any]], Any]) -> Nest:

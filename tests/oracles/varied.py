@@ -1,5 +1,5 @@
 """One nest in other guises: its integers written in unusual ways, arguments of few bits, arrays of other dtypes or too
-short for its subscripts, subscripts that go around the end of an axis, variables called like functions."""
+short for its subscripts, subscripts that go around the end of an axis."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tests.oracles.around import going_around
 from tests.oracles.bounded import SIZES
 from tests.oracles.narrow import narrowed
 from tests.oracles.nests import ArraySpec, Nest
-from tests.oracles.other_names import with_other_names
 from tests.oracles.spelling import Choose, respelled
 
 INTEGERS = ("int32", "int16", "int8", "uint8", "uint16", "uint32")
@@ -33,9 +32,7 @@ def varied(nest: Nest, choose: Choose) -> Nest:
         nest = with_other_dtypes(nest, choose)
     if not choose(range(12)):
         nest = with_short_array(nest, choose)
-    if not choose(range(10)):
-        nest = going_around(nest, choose)
-    return with_other_names(nest, choose) if not choose(range(6)) else nest
+    return going_around(nest, choose) if not choose(range(10)) else nest
 
 
 # ---------------------------------------------------------------- dtypes
