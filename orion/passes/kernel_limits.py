@@ -37,8 +37,8 @@ OF_RESULT = frozenset({"min", "max", "np.minimum", "np.maximum", "np.clip"})
 
 
 def refuse_in_kernels(function: Function, bodies: Iterable[tuple[Stmt, ...]], typing: Typing) -> None:
-    """UnsupportedLoopError where the body of a planned loop has a number that does not fit the dtype that it meets, or
-    a call that writes an array inside an expression."""
+    """Refuse numbers that do not fit the dtypes they meet, and calls inside expressions that write arrays. `bodies` are
+    those of planned loops. Raises UnsupportedLoopError."""
     for node in (node for body in bodies for statement in body for node in walk(statement)):
         for made in every(Call, *_evaluated(node)):
             if written_arguments(made, function, typing.of):
@@ -58,7 +58,7 @@ def _refused(function: Function, expr: Expr, said: tuple[str, str, str]) -> Unsu
 
 
 def misfit(value: complex, dtype: str) -> tuple[str, str, str]:
-    """What is said of a number that does not fit the dtype that it meets: what, why, and what to write."""
+    """Return the words for a number that does not fit a dtype: what, why, and what to write."""
     hint = "use a number that fits, or convert the array: `x.astype(np.int64)`"
     return f"{value} does not fit {dtype}", "NumPy raises an OverflowError", hint
 
@@ -102,7 +102,7 @@ def _numbers(operands: Iterable[Expr], kind: ValueType) -> Iterator[tuple[Const,
 
 
 def hidden_write(made: Call) -> tuple[str, str, str]:
-    """What is said of a call that may write an array inside an expression: what, why, and what to write."""
+    """Return the words for a call inside an expression that may write an array: what, why, and what to write."""
     name = made.function.removeprefix("helper:")
     what = f"`{name}` may write an array, and is called inside an expression or a test"
     why = "what the rest of it reads depends on when the call is made"

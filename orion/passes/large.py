@@ -21,8 +21,8 @@ WHY = "integers have 64 bits in a compiled loop, Python's as many as they need"
 
 
 def refuse_large_numbers(function: Function, typing: Callable[[], Typing]) -> Function:
-    """The function; UnsupportedLoopError where such a number meets anything else, also in a helper that is compiled by
-    itself, of which only explicit conversions are known."""
+    """Return the function, or raise UnsupportedLoopError where such a number meets anything else. Helpers count too; of
+    those that are compiled by themselves, only explicit conversions are known."""
     calls = [*every(Call, *function.body)]
     called = {call.function.removeprefix("helper:") for call in calls}
     for helper in function.helpers:

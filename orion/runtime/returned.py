@@ -82,8 +82,8 @@ def stand_in(value: object, name: str) -> object:
 
 
 def resolved(returned: Any, arguments: Mapping[str, Any], function: Function) -> Any:
-    """What a function returned, with the arrays of a call in place of what stands for them, as lists where the source
-    has lists. Small parts of arrays that the function made are copies."""
+    """Return what a function returned, with the arrays of the call in place of their stand-ins; they are lists where
+    the source has lists. Small parts of arrays that the function made are copies."""
     parts: dict[str, list[NDArray[Any]]] = {}
     for one in _parts(returned):
         if isinstance(array := arguments[one.name], LocalArray):

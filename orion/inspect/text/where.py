@@ -85,7 +85,8 @@ def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
 
 
 def _serial_loop(loop: LoopPlan, reasons: Sequence[Reason], function: Function) -> str:
-    """What is said of a serial loop; of one that stands for a statement, of that: it has names that nobody wrote."""
+    """Return the sentence on a serial loop. A loop that stands for a statement is called by that statement, as nobody
+    wrote the names of its variables."""
     if not written_names(function).issuperset(loop.nest.dims):
         codes = "".join(f" [{reason.code}]" for reason in reasons)
         line = function.source.line(loop.nest.span.line).strip()
