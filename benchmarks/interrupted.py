@@ -110,7 +110,7 @@ def case(name: str, folder: Path) -> Case:
         return Case(lambda: large(folder, next(numbers))(A.copy(), A.copy(), 1), works)
     if name == "plan":
         A = np.ones((40, 40))
-        return Case(lambda: large(folder, next(numbers)).plan(A, A, 1), works)
+        return Case(lambda: large(folder, next(numbers)).plan(A, A.copy(), 1), works)
     if name == "read_csv":
         path, lines = written(folder), 30_000_000
         return Case(lambda: orion.read_csv(path), lambda: len(orion.read_csv(small(folder))) == 3 and lines > 0)

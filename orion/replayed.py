@@ -27,7 +27,7 @@ def differences(now: Prepared, before: Prepared) -> tuple[str, ...]:
 
     Any tiles are right for all contents that show how much work there is, whoever they are dealt to: these may differ.
     """
-    one, other = _comparable(now.plan), _comparable(before.plan)
+    one, other = _comparable(now.plan, before.plan)
     found = [*_of_arguments(one, other), *_of_sizes(now.plan, before.plan), *_of_sparse_arrays(now, before)]
     if not found and one != other:
         found += _of_properties(now.plan, before.plan)
@@ -38,15 +38,19 @@ def differences(now: Prepared, before: Prepared) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _comparable(plan: Plan) -> dict[str, Any]:
-    """The data of a plan without what was measured and who is dealt which tiles."""
-    data = plan.to_dict()
-    for loop in data["loops"]:
-        del loop["deal"], loop["inspection"]
-        loop["reasons"] = [one for one in loop["reasons"] if one["code"] not in MEASURED]
-        if loop["weighed_by"]:
-            del loop["blocks"], loop["weighed_by"]
-    return data
+def _comparable(*plans: Plan) -> list[dict[str, Any]]:
+    """Return the data of plans without what was measured, and without whom tiles are dealt to. Of loops that are cut by
+    weight, how they are cut is left out too."""
+    found = [plan.to_dict() for plan in plans]
+    for loops in zip_longest(*(data["loops"] for data in found), fillvalue=None):
+        own = [loop for loop in loops if loop is not None]
+        is_weighed = any(loop["weighed_by"] for loop in own)
+        for loop in own:
+            del loop["deal"], loop["inspection"]
+            loop["reasons"] = [one for one in loop["reasons"] if one["code"] not in MEASURED]
+            if is_weighed:
+                del loop["blocks"], loop["weighed_by"]
+    return found
 
 
 # ---------------------------------------------------------------- arguments

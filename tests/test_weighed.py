@@ -228,8 +228,8 @@ def test_loops_are_weighed_only_where_it_is_of_use_and_no_bit_hangs_on_it():
         plans = [dynamic(function).plan(uneven, out) for function in (total_of, own_counts, by_values, by_chain)]
         plans.append(dynamic(walks).plan(even, out))
         plans.append(orion.parallel_for(walks).plan(uneven, out))
-        short = np.zeros(5000)
-        plans.append(dynamic(walks).plan(uneven, short))  # steps[4000] is outside: said when it runs
+        with pytest.raises(orion.OutOfBoundsError, match=r"`steps\[i\]` leaves `steps`"):
+            dynamic(walks).plan(uneven, np.zeros(5000))
     for plan in plans:
         for loop in plan.loops:
             assert not isinstance(loop.tiles, Weighed)
