@@ -146,13 +146,13 @@ def test_rows_are_counted_by_their_elements(function):
     for shape, workers in (((1000, 20_000), 2), ((1000, 4), 1)):
         A = np.zeros(shape)
         with orion.session("threads", 2):
-            assert orion.parallel_for(function).plan(A, A).runs_on == workers
+            assert orion.parallel_for(function).plan(A, A.copy()).runs_on == workers
 
 
 def test_loops_of_unknown_length_are_taken_to_be_long():
     A = np.zeros((10_000, 2))
     with orion.session("threads", 2):
-        assert orion.parallel_for(until_small).plan(A, A).runs_on == 2
+        assert orion.parallel_for(until_small).plan(A, A.copy()).runs_on == 2
 
 
 def forward(A, B, alpha, scale):
@@ -194,7 +194,7 @@ def test_names_for_extents_are_as_good_as_the_extents(rounds):
     reason to take it for 256."""
     A, alpha = np.zeros((64, 64)), np.zeros((rounds, 64))
     with orion.session("threads", 2):
-        plans = [orion.parallel_for(f).plan(A, alpha, alpha, alpha[:, 0].copy()) for f in (forward, forward_with_names)]
+        plans = [orion.parallel_for(f).plan(A, alpha, alpha.copy(), alpha[:, 0].copy()) for f in (forward, forward_with_names)]
     assert [(plan.runs_on, len(plan.function.loops)) for plan in plans] == [(1, 1)] * 2
 
 
