@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -138,8 +139,11 @@ def is_by_contents(plan):
 
 def test_many_are_parallel_by_what_arrays_hold():
     numbers = range(40 if TIMES >= ALL else 20)
+    plans = []
     with orion.session(workers=2, force_parallel=True):
-        plans = [orion.parallel_for(defined(text_of(number), np=np)).plan(*given(number)) for number in numbers]
+        for number in numbers:
+            with suppress(orion.OutOfBoundsError):
+                plans.append(orion.parallel_for(defined(text_of(number), np=np)).plan(*given(number)))
     assert sum(map(is_by_contents, plans)) >= len(numbers) // 5
 
 
