@@ -194,7 +194,8 @@ def test_names_for_extents_are_as_good_as_the_extents(rounds):
     reason to take it for 256."""
     A, alpha = np.zeros((64, 64)), np.zeros((rounds, 64))
     with orion.session("threads", 2):
-        plans = [orion.parallel_for(f).plan(A, alpha, alpha.copy(), alpha[:, 0].copy()) for f in (forward, forward_with_names)]
+        given = A, alpha, alpha.copy(), alpha[:, 0].copy()
+        plans = [orion.parallel_for(f).plan(*given) for f in (forward, forward_with_names)]
     assert [(plan.runs_on, len(plan.function.loops)) for plan in plans] == [(1, 1)] * 2
 
 
