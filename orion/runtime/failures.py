@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import OrionError, OutOfBoundsError, PlanError, UpdateError, describe
-from orion.ir.function import Function, in_users_words
+from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import INTEGER, Assign, Call, Stmt, Subscript, Var, every
 from orion.ir.program import RunLoop, Step, blocks_of
 from orion.kernel.calling import NOT_A_NUMBER, OUT_OF_BOUNDS
@@ -89,7 +90,8 @@ def _changed(prepared: PreparedProgram, failed: int) -> str:
             break
     function = prepared.program.function
     written = {name for number in numbers for name in (*prepared.loops[number].writes, prepared.loops[number].stored)}
-    names = [f"`{in_users_words(name, function)}`" for name in function.given if name in written]
+    said = (in_users_words(name, function) for name in function.given if name in written)
+    names = [f"`{name}`" for name in said if written_names(function).issuperset(re.findall(r"\w+", name))]
     return f"; other iterations may have changed {' and '.join(names)} by then" if names else ""
 
 
