@@ -212,4 +212,4 @@ def named_first(a, b, n):
 def test_the_remedy_makes_the_loop_parallel():
     compiled = orion.parallel_for(named_first)
     with orion.session(workers=2, force_parallel=True):
-        assert compiled.plan(np.zeros(8), np.zeros(8), 9).is_parallel
+        assert compiled.plan(np.zeros(8), np.zeros(8), 8).is_parallel

@@ -344,19 +344,17 @@ class Function(Keeping):
 
 @kept
 def written_names(function: Function) -> frozenset[str]:
-    """Return the names in the source of a function and of those put in place of their calls, and those that stand for
-    locals of these."""
+    """Return the names in the source of a function and of those put in place of their calls, and the names that have
+    words there (`in_users_words`)."""
     sources = [function.source]
     for source in sources:
         sources += source.others
     words = (word for source in sources for line in source.lines for word in re.findall(r"\w+", line))
-    return frozenset({*words, *(one.name for one in function.helper_locals)})
+    return frozenset({*words, *_words(function)})
 
 
-def in_users_words(text: str, function: Function) -> str:
-    """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
-    written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
-    said as it is written, `A.indptr`, and so are values of elements, `tokens[d, w]`."""
+def _words(function: Function) -> dict[str, str]:
+    """Return the names that have other words in the source, with these."""
     said = {part.name: part.written for part in function.parts}
     for array in function.rekeyed:
         said |= {array.name: array.array, **dict(array.words)}
@@ -367,6 +365,14 @@ def in_users_words(text: str, function: Function) -> str:
     for one in function.helper_locals:
         words = f"{one.helper}.{one.local}" if one.helper else one.local
         said[one.name] = words + "'" * sum(words == other.rstrip("'") for other in said.values())
+    return said
+
+
+def in_users_words(text: str, function: Function) -> str:
+    """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
+    written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
+    said as it is written, `A.indptr`, and so are values of elements, `tokens[d, w]`."""
+    said = _words(function)
     if not said:
         return text
     names = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(said, key=len, reverse=True)))})\b")
