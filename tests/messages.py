@@ -14,6 +14,7 @@ import builtins
 import keyword
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -121,7 +122,8 @@ def words_in(path: Path) -> frozenset[str]:
 def known_words() -> frozenset[str]:
     """The words of Python, of NumPy and of Orion, with those that are examples in the texts of Orion."""
     public = [getattr(orion, name) for name in orion.__all__]
-    found = {*keyword.kwlist, *dir(builtins), *dir(np), *dir(math), "math", "np", "orion", *orion.__all__}
+    modules = {"np", "orion", *sys.stdlib_module_names}
+    found = {*keyword.kwlist, *modules, *dir(builtins), *dir(np), *dir(math), *orion.__all__}
     for path in Path(orion.__file__).parent.rglob("*.py"):
         for text in _literals(ast.parse(path.read_text("utf-8"))):
             found.update(word for said in IN_BACKQUOTES.findall(text) for word in WORD.findall(said))

@@ -18,7 +18,13 @@ def one_by_one(targets: Tuple, value: Expr | None, typing: Typing, body: tuple[N
     names = {item.name for item in targets.items if isinstance(item, Var)}
     copy = ".copy()" if _is_pick(value, typing) and _written(body) & {*names, _base(value)} else ""
     written = ", ".join(f"{print_expr(part)}{copy}" for part in parts if part is not None)
-    return f"write `{', '.join(map(print_expr, targets.items))} = {written}`"
+    loop = ""
+    match value:
+        case Subscript(base, (Var(name, span),)) if span == base.span:  # of a loop over rows: nobody wrote its number
+            written, loop = written.replace(f"[{name}, ", "[i, "), f" in a loop `for i in range(len({base.name})):`"
+        case _:
+            pass
+    return f"write `{', '.join(map(print_expr, targets.items))} = {written}`{loop}"
 
 
 def _part(value: Var | Subscript, number: int, typing: Typing) -> Subscript | None:
