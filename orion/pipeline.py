@@ -133,7 +133,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("options", "what depends on None and strings is settled", lambda f, known: with_options(f, known.words), True),
     Pass(
         "anew",
-        "parameters given other values have other names",
+        "parameters given new values have new names",
         lambda f, known: with_parameters_given_anew(f, known.types),
         True,
     ),

@@ -126,6 +126,6 @@ def _with_scans_from(
         if loop.is_parallel or not found or spans[one.loop] != loop.nest.span:
             continue
         condition = " and ".join(in_words(each, names) for each in found)
-        message = f"{in_blocks_in_words(one.names)}, except where `{condition}`"
+        message = f"{in_blocks_in_words(one.names, function)}, except where `{condition}`"
         return replace(loop, reasons=(*loop.reasons, Reason.of("ORN120", message, loop.nest.span)))
     return loop

@@ -9,7 +9,7 @@ from orion.cost.worth import body_ns
 from orion.dependence.scalars import carries
 from orion.ir.assigned import assigned_names, leaves_loop
 from orion.ir.constants import constant_value
-from orion.ir.function import Function
+from orion.ir.function import Function, written_names
 from orion.ir.nodes import Assign, Bind, For, Range, Return, Subscript, Update, While, every, holds
 from orion.ir.program import OfSource
 from orion.reasons import Reason
@@ -51,13 +51,14 @@ def not_worthwhile(loop: AnalysedLoop, typing: Typing) -> tuple[Reason, ...]:
     scans = legal_scans(changed, names, loop.nest.function)
     if others or loop.analysis.reasons or not scans or pays(changed.loop, scans, changed.typing):
         return ()
-    message = f"{in_blocks_in_words(sorted(names))}, as an iteration does so little"
+    message = f"{in_blocks_in_words(sorted(names), loop.nest.function)}, as an iteration does so little"
     return (Reason.of("ORN120", message, loop.nest.span),)
 
 
-def in_blocks_in_words(names: Sequence[str]) -> str:
-    """What is said of scans that are not taken, but for the reason."""
-    told = " and ".join(f"`{name}`" for name in names)
+def in_blocks_in_words(names: Sequence[str], function: Function) -> str:
+    """Return the words for scans that cost too much, but for the reason; scalars that nobody wrote are no names."""
+    written = written_names(function)
+    told = " and ".join([f"`{name}`" for name in names if name in written] or ["values"])
     return f"blocks of iterations that hand {told} on would take longer than the loop as written"
 
 
