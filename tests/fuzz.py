@@ -121,11 +121,13 @@ def wrong_file(seed: int, number: int, tally: Tally) -> str:
 
 def checked(nest: Nest, number: int, tally: Tally, compiles: Callable[[], None] = lambda: None) -> Failure | None:
     """The failure of a nest, if it fails; `compiles` is called where it is about to be compiled."""
-    compiled, thorough = is_compiled(nest, number), number % THOROUGH_EVERY == 0
+    compiled, thorough, before = is_compiled(nest, number), number % THOROUGH_EVERY == 0, tally.counts["unproved"]
     try:
         check_nest(nest, tally, compiled=compiled, thorough=thorough, compiles=compiles)
     except Failure as failure:
         return failure
+    if tally.counts["unproved"] > before:
+        return Failure("proof", "the plan is right, and not proved", "what is right is not proved")
     return None
 
 

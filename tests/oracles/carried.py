@@ -81,7 +81,7 @@ class Recording:
     def run(self, recorder: Recorder, arguments: Mapping[str, Any]) -> None:
         """Run the function; what it does is told to the recorder."""
         scope: dict[str, Any] = {"np": np, "_trips": recorder.trips, "_read": recorder.read, "_write": recorder.write}
-        scope |= {"_get": recorder.get, "_set": recorder.set}
+        scope |= {"_get": recorder.get, "_set": recorder.set, "_slice": slice}
         exec(self.code, scope)  # the text is ours
         with np.errstate(all="ignore"), suppress(EnoughTripsError):
             scope["nest"](**arguments)
@@ -292,7 +292,7 @@ class Reporting(ast.NodeTransformer):
     def place(self, node: ast.Subscript | ast.Name) -> tuple[ast.expr, ...]:
         """The name of an array, the array, and the part of it: all of it where only the name stands there."""
         if isinstance(node, ast.Name):
-            return ast.Constant(node.id), ast.Name(node.id, ast.Load()), called("slice", ast.Constant(None))
+            return ast.Constant(node.id), ast.Name(node.id, ast.Load()), called("_slice", ast.Constant(None))
         assert isinstance(node.value, ast.Name)
         return ast.Constant(node.value.id), ast.Name(node.value.id, ast.Load()), self.visit(node.slice)
 
