@@ -37,6 +37,7 @@ from orion.known import Typed
 from orion.pipeline import executed, kernels_of, local_specs, make_plan
 from orion.plan.plan import FunctionPlan
 from orion.planned import Plan
+from orion.prepared_call import rows_of
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Schedule
@@ -185,11 +186,11 @@ def outcome(
 
 def is_wrong(given: Honest, program: PreparedProgram) -> bool:
     """Whether some order of the tiles gives another result."""
-    codes = [kernel_code(loop.kernel.text) for loop in program.loops]
+    codes, plan = [kernel_code(loop.kernel.text) for loop in program.loops], given.plan
     try:
         for seed in range(ORDERS):
-            local = LocalArrays(local_specs(given.plan))
-            check_program(program, codes, given.nest, given.expected, Order(seed), local)
+            rows, local = rows_of(plan.function, plan.sizes.shapes), LocalArrays(local_specs(plan))
+            check_program(program, codes, given.nest, given.expected, Order(seed), rows, local)
     except Failure:
         return True
     return False

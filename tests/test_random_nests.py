@@ -225,7 +225,7 @@ def wrong_in_some_order(program, codes, expected) -> bool:
 
 def is_wrong(program, codes, expected, order) -> bool:
     try:
-        nest_check.check_program(program, codes, sweep(), expected, order)
+        nest_check.check_program(program, codes, sweep(), expected, order, {})
     except Failure as failure:
         return failure.kind == "wrong"
     return False
@@ -289,7 +289,7 @@ def test_a_subscript_that_was_wrongly_proved_is_noticed():
     prepared, program, _, expected = prepared_sweep(1)
     text = prepared.program.loops[0].kernel.text.replace("uint64(i - 1)", "uint64(i - 2)")
     with pytest.raises(Failure, match="proved to be inside its array is -1"):
-        nest_check.check_program(program, [kernel_code(text)], sweep(), expected, Order(0))
+        nest_check.check_program(program, [kernel_code(text)], sweep(), expected, Order(0), {})
 
 
 def test_a_verdict_with_a_dependence_dropped_is_unsound():

@@ -98,6 +98,39 @@ def a_row_of_two_that_is_named_anew(X, w, out):
         out[i] = h
 
 
+def a_bound_that_its_loop_sets_again(p, q, n):
+    """A bound that another statement of the iteration gives is that of the loop, whatever its trips make of it."""
+    e = 0
+    for i in range(n):
+        q[i] -= 0.5
+        e = 1
+        for j in range(e):
+            p[i] += p[j - i + 10]
+            e = 0
+    return e
+
+
+def a_test_of_two_types(x, n):
+    """A truth value or a number is tested between loops, and an element read for it."""
+    t = e = 0
+    for i in range(n):
+        for j in range(i):
+            if t < x[0] if i > i else 0:
+                t = 0
+                for _ in range(0):
+                    e = j
+    return e
+
+
+def names_with_two_underscores(a__, b, n_):
+    """Names of the source that look like some that the checker makes."""
+    for _ in range(n_):
+        for e0__ in range(len(b)):
+            b[e0__] = 0.3 * (a__[e0__] + a__[e0__ + 1] - b[e0__])
+        for c__ in range(len(b) - 1):
+            b[c__ + 1] = 0.3 * (a__[c__] + b[c__] - a__[c__])
+
+
 def cube(*lengths):
     return np.random.default_rng(0).random(lengths) - 0.5
 
@@ -110,6 +143,9 @@ GIVEN = {
     a_row_that_is_named_anew: lambda: (np.ones((3, 6)), np.ones((10, 6))),
     rows_by_numbers: lambda: (cube(8, 5), cube(3), np.zeros((8, 5))),
     a_row_of_two_that_is_named_anew: lambda: (cube(8, 5), cube(3), np.zeros((8, 5))),
+    a_bound_that_its_loop_sets_again: lambda: (cube(26), cube(20), 9),
+    a_test_of_two_types: lambda: (cube(13), 5),
+    names_with_two_underscores: lambda: (cube(20), cube(18), 6),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }
 

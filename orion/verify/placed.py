@@ -23,7 +23,7 @@ from orion.passes.writes import Ranks, written_positions
 from orion.sets.names import number_text
 from orion.verify.conflicts import any_parameters
 from orion.verify.events import Iterations
-from orion.verify.reading import views_in
+from orion.verify.views import views_in
 
 if TYPE_CHECKING:
     import islpy as isl

@@ -20,7 +20,7 @@ from math import prod
 
 import numpy as np
 
-from orion.ir.assigned import assigned_places, bound_rows, holds_break, own_level
+from orion.ir.assigned import assigned_places, holds_break, own_level
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
@@ -69,6 +69,7 @@ from orion.verify.text_values import (
     size_key,
     total,
 )
+from orion.verify.views import views_in
 
 
 @dataclass
@@ -143,8 +144,10 @@ class Reader:
                             self.steps(side, nests)
                     self.forget((statement,))
 
-    def nest(self, number_: int, loops: Sequence[For], body: Sequence[Stmt]) -> None:
-        """Note what the iterations of nested loops do."""
+    def nest(
+        self, number_: int, loops: Sequence[For], body: Sequence[Stmt], before: Sequence[Sequence[Stmt]] = ()
+    ) -> None:
+        """Note what the iterations of nested loops do. In each of them, statements may stand `before` the body."""
         bounds = self.bounds(loops[0].space)  # what a loop goes through is settled before its first trip
         self.forget(loops)
         with self.inside():
@@ -152,10 +155,11 @@ class Reader:
             self.at.dims, self.place, self.events = [], [0], []
             self.elements = ElementsRead(self.constant)
             self.at.missing = self.at.unsure = 0
-            for loop in loops:
+            for loop, passed in zip(loops, before or [()] * len(loops), strict=True):
                 if holds_break(loop.body) or holds(Return, *loop.body):
                     self.at.unsure += 1
                 self.enter(loop.space, bounds if loop is loops[0] else self.bounds(loop.space))
+                self.pass_by(passed)
             dims, conditions, definitions = tuple(self.at.dims), tuple(self.at.conditions), self.at.scope.definitions
             known = self.unlimited.isdisjoint(names_of(defined(conditions, definitions)[0]))
             self.views = views_in(body, self.types)
@@ -164,6 +168,13 @@ class Reader:
             found = Iterations(dims, conditions, tuple(self.events), whole, whole and known, definitions)
         self.found[number_] = found
         self.events, self.views = None, {}
+
+    def pass_by(self, statements: Sequence[Stmt]) -> None:
+        """Learn the values that statements of an iteration give to names; what they touch is not noted."""
+        noted, place = self.events, self.place
+        self.events, self.place = [], [0]
+        self.block(statements)
+        self.events, self.place = noted, place
 
     def settle(self, loops: Sequence[For]) -> None:
         """Scalars that are not known but stay the same in all iterations are parameters: one value for any two."""
@@ -487,12 +498,3 @@ class Reader:
 
 def number(value: int) -> Value:
     return {"": value} if value else {}
-
-
-def views_in(body: Sequence[Stmt], types: Types) -> dict[str, set[str]]:
-    """Return the names of parts of arrays, each with the arrays that it may be a part of, also through other names."""
-    return {name: bases & {*arrays_of(types)} for name, bases in bound_rows(body).items()}
-
-
-def arrays_of(types: Types) -> Iterator[str]:
-    return (name for name, kind in types.items() if isinstance(kind, ArrayType))

@@ -95,10 +95,10 @@ def read_source(
     """The loop of a function, `claims` being its statements: those of another loop in its place (`stored`), if theirs
     is another. PlanError where they are not."""
     text = claims[0].loops[0] if claims else loop
-    placed = [*_placed(text, (text,), (0,), [*claims])]
-    reader = _Finder(function, types, _passed_on(function, loop, text, claims), loop, claims, context)
+    placed = [*_placed(text, (text,), (0,), (), [*claims])]
+    reader = _Finder(function, types, _passed_on(function, loop, text, claims), loop, placed, context)
     reader.go()
-    statements = tuple(reader.named(claim, place, context) for claim, place in placed)
+    statements = tuple(reader.named(number, context) for number in range(len(placed)))
     sizes, leaving = _sizes(statements, context)
     forwards: dict[tuple[str, str], list[isl.Map]] = {}
     for first in statements:
@@ -128,22 +128,40 @@ def _sizes(statements: Sequence[Statement], context: isl.Context) -> tuple[isl.S
     return sizes, tuple(rest)
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A claim that is found in the text at `place`; `before[d]` is what stands before it in the body of its loop d."""
+
+    claim: Claim
+    place: tuple[int, ...]
+    before: tuple[tuple[Stmt, ...], ...]
+
+    def passed(self) -> tuple[tuple[Stmt, ...], ...]:
+        """What stands before the claim, if it gives values to names that the claim has."""
+        used = names_in(*self.claim.body, *(loop.space for loop in self.claim.loops))
+        return self.before if any(not used.isdisjoint(assigned_names(body)) for body in self.before) else ()
+
+
 def _placed(
-    loop: For, around: tuple[For, ...], place: tuple[int, ...], claims: list[Claim]
-) -> Iterator[tuple[Claim, tuple[int, ...]]]:
-    """The claims, each with its place, in the order of the text."""
+    loop: For,
+    around: tuple[For, ...],
+    place: tuple[int, ...],
+    before: tuple[tuple[Stmt, ...], ...],
+    claims: list[Claim],
+) -> Iterator[_Placed]:
+    """The claims in the order of the text."""
     at = position = 0
     body = loop.body
     while at < len(body):
         first = claims[0] if claims else None
         if first and first.loops == around and body[at : at + len(first.body)] == first.body:
-            yield claims.pop(0), (*place, position)
+            yield _Placed(claims.pop(0), (*place, position), (*before, body[:at]))
             at += len(first.body)
         else:
             inner = body[at]
             if not isinstance(inner, For) or not first or len(first.loops) <= len(around):
                 raise PlanError("what is moved is not what the loop does")
-            yield from _placed(inner, (*around, inner), (*place, position), claims)
+            yield from _placed(inner, (*around, inner), (*place, position), (*before, body[:at]), claims)
             at += 1
         position += 1
     if len(around) == 1 and claims:
@@ -189,17 +207,16 @@ class _Finder(Reader):
         types: Types,
         scalars: frozenset[str],
         loop: For,
-        claims: Sequence[Claim],
+        claims: Sequence[_Placed],
         context: isl.Context,
     ) -> None:
         super().__init__(function, types, {}, scalars)
         self._loop, self._claims, self._context = loop, claims, context
-        self._numbers: dict[str, int] = {}
         self.known: list[isl.Set] = []
 
     def go(self) -> None:
         self.block(self.function.body)
-        if len(self._numbers) != len(self._claims):
+        if len(self.found) != len(self._claims):
             raise PlanError("the loop is not in the source")
 
     def loop(self, statement: For, body: Sequence[Stmt], bounds: tuple[Value | None, ...]) -> None:
@@ -207,9 +224,8 @@ class _Finder(Reader):
             super().loop(statement, body, bounds)
         elif statement == self._loop:
             self._note_known()
-            for number, claim in enumerate(self._claims):
-                self._numbers[claim.name] = number
-                self.nest(number, claim.loops, claim.body)
+            for number, one in enumerate(self._claims):
+                self.nest(number, one.claim.loops, one.claim.body, one.passed())
         elif any(inner == self._loop for inner in every(For, *body)):
             with self.repeated(statement):
                 self.block(body)
@@ -231,11 +247,11 @@ class _Finder(Reader):
         exists = f"exists {', '.join(hidden)}: " if hidden else ""
         return isl.Set(f"[{', '.join(params)}] -> {{ : {exists}({text}) }}", self._context)
 
-    def named(self, claim: Claim, place: tuple[int, ...], context: isl.Context) -> Statement:
-        found = self.found[self._numbers[claim.name]]
+    def named(self, number: int, context: isl.Context) -> Statement:
+        claim, found = self._claims[number].claim, self.found[number]
         if not found.is_complete:
             raise UnprovedError("a loop whose bounds are not affine")
-        domain = found.domain(context).set_tuple_name(claim.name)
+        domain, place = found.domain(context).set_tuple_name(claim.name), self._claims[number].place
         return Statement(claim.name, claim.loops, claim.body, place, domain, found, uses_of(found, context))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from orion.ir.nodes import Assign, Break, Const, Expr, For, If, Node, Range, Stmt, Unary, Var, While
+from orion.ir.nodes import Assign, Break, Choose, Const, Expr, For, If, Node, Range, Stmt, Unary, Var, While
 from orion.ir.program import SYNTHETIC, Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
@@ -49,12 +49,12 @@ def inlined(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
                 (leaves, *rest) = inlined(inner, names)
                 assert isinstance(leaves, If)
                 assert isinstance(leaves.test, Unary)
-                changed = replace(statement, test=leaves.test.operand, body=tuple(rest))
+                changed = replace(statement, test=_tested(leaves.test.operand), body=tuple(rest))
             case For(_, inner) | While(_, inner):
                 changed = replace(statement, body=inlined(inner, names))
             case If(test, then, orelse):
                 sides = inlined(then, names), inlined(orelse, names)
-                changed = replace(statement, test=_with(test, values), body=sides[0], orelse=sides[1])
+                changed = replace(statement, test=_tested(_with(test, values)), body=sides[0], orelse=sides[1])
             case _:
                 changed = statement
         values.clear()
@@ -67,6 +67,14 @@ def _with(node: N, values: Mapping[str, Expr]) -> N:
         return values.get(expr.name, expr) if isinstance(expr, Var) else expr
 
     return rewrite(node, value) if values else node
+
+
+def _tested(test: Expr) -> Expr:
+    """What is tested, without the two truth values that a name for it is given of what is none."""
+    match test:
+        case Choose(value, Const(True), Const(False)):
+            return value
+    return test
 
 
 def bare(body: Iterable[Stmt]) -> tuple[Stmt, ...]:

@@ -25,10 +25,11 @@ from orion.errors import (
     UnprovedWarning,
     UnsupportedLoopError,
 )
+from orion.ir.types import Shapes
 from orion.pipeline import REWRITES
 from orion.plan.plan import Inspected, Merged, Reordered, Verdict
 from orion.planned import Plan
-from orion.prepared_call import Prepared
+from orion.prepared_call import Prepared, in_rows
 from orion.rewrites.lockstep import apply as lockstep
 from orion.rewrites.reorder import order
 from orion.rewrites.rewrite import OfScalars, UnderConditions
@@ -155,7 +156,7 @@ def _check_nest(nest: Nest, tally: Tally, compiled: bool, thorough: bool, compil
         unforced = prepare(decorated, nest, 2, force=False)
         if not is_in_vectors(unforced):
             codes = [kernel_code(loop.kernel.text) for loop in unforced.program.loops]
-            check_program(scheduled(unforced, 1), codes, nest, expected, Order(0), unforced.local)
+            check_program(scheduled(unforced, 1), codes, nest, expected, Order(0), unforced.rows, unforced.local)
     if compiled or in_vectors:
         tally.counts["compiled"] += 1
         compiles()
@@ -248,7 +249,7 @@ def check_leaving(
         if number:
             prove(prepared.plan, [program])
         with must_leave(f"interpreted, {program.workers} workers, order {turns.seed}"):
-            run_interpreted(program, codes, nest.arguments() | local_arrays_at(prepared.local), turns)
+            run_interpreted(program, codes, as_taken(nest.arguments(), prepared.rows, prepared.local), turns)
     if compiled or in_vectors:
         compiles()
     for workers in COMPILED_WORKERS if compiled or in_vectors else ():
@@ -315,9 +316,9 @@ def check_results(prepared: Prepared, nest: Nest, expected: Mapping[str, Any]) -
                 runs.append((program, turns))
     prove(prepared.plan, [program for program, _ in runs])
     for program, turns in runs:
-        check_program(program, codes, nest, expected, turns, prepared.local)
+        check_program(program, codes, nest, expected, turns, prepared.rows, prepared.local)
         for _ in range(ORDERS_ON_NODES if program.workers > 1 else 0):
-            check_on_nodes(program, codes, nest, expected, turns, prepared.local)
+            check_on_nodes(program, codes, nest, expected, turns, prepared.rows, prepared.local)
 
 
 def scheduled(prepared: Prepared, workers: int, coarse: Order | None = None) -> PreparedProgram:
@@ -362,13 +363,14 @@ def check_program(
     nest: Nest,
     expected: Mapping[str, Any],
     turns: Order,
+    rows: Shapes,
     local: LocalArrays | None = None,
 ) -> None:
     """Run a scheduled program in the interpreter and compare its results."""
-    arguments, own = nest.arguments(), local_arrays_at(local)
+    arguments = nest.arguments()
     where = f"interpreted, {program.workers} workers, order {turns.seed}"
     try:
-        result = run_interpreted(program, codes, {**arguments, **own}, turns)
+        result = run_interpreted(program, codes, as_taken(arguments, rows, local), turns)
     except AssertionError as error:
         raise Failure("wrong", f"{error} ({where})", re.sub(r"-?\d+", "…", str(error))) from error
     except Exception as error:
@@ -382,20 +384,26 @@ def check_on_nodes(
     nest: Nest,
     expected: Mapping[str, Any],
     turns: Order,
+    rows: Shapes,
     local: LocalArrays | None,
 ) -> None:
     """Run a scheduled program on nodes that share nothing but messages, and compare its results."""
-    arguments, own = nest.arguments(), local_arrays_at(local)
+    arguments = nest.arguments()
     nodes = turns.random.choice([one for one in NODES if len(one) == program.workers])
     driver = turns.random.choice([nodes[0], "driver"])
     where = f"interpreted, nodes {nodes}, driver {driver}, order {turns.seed}"
     try:
-        result, *_ = run_on_nodes(program, codes, {**arguments, **own}, turns, nodes, driver)
+        result, *_ = run_on_nodes(program, codes, as_taken(arguments, rows, local), turns, nodes, driver)
     except AssertionError as error:
         raise Failure("wrong", f"{error} ({where})", "nodes: " + re.sub(r"-?\d+", "…", str(error))) from error
     except Exception as error:
         raise crash(error) from error
     compare(arguments | {"return": result}, expected, where, nest, program)
+
+
+def as_taken(arguments: Mapping[str, Any], rows: Shapes, local: LocalArrays | None) -> dict[str, Any]:
+    """The arguments as kernels take them: flattened arrays as arrays of `rows`, and those that the function makes."""
+    return {**in_rows(arguments, rows), **local_arrays_at(local)}
 
 
 def local_arrays_at(local: LocalArrays | None) -> dict[str, Any]:
