@@ -70,6 +70,7 @@ class Job:
     first: int
     stride: int
     kind: str = "any"
+    compile_every: int | None = None
 
     @property
     def end(self) -> int:
@@ -89,7 +90,7 @@ def work(job: Job, end: Connection) -> None:
         tally = Tally()
         begun = process_time()
         nest = random_nest(job.seed, number, job.kind)
-        failure = checked(nest, number, tally, lambda: end.send(("compiles",)))
+        failure = checked(nest, number, tally, lambda: end.send(("compiles",)), job.compile_every)
         if number % FILE_EVERY == 0:
             told = wrong_file(job.seed, number, tally)
             if told:
@@ -101,7 +102,7 @@ def work(job: Job, end: Connection) -> None:
             shown[failure.key] += 1
             if shown[failure.key] <= SHOWN_PER_KEY:
                 end.send(("failed", number, failure.key, str(failure)))
-                least = smaller(nest, number, failure.key)
+                least = smaller(nest, number, failure.key, job.compile_every)
                 end.send(("reduced", number, least.file_text(str(failure), command(job.seed, number, job.kind))))
         end.send(("end", tally))
     end.send(("renew", job.end))
@@ -119,9 +120,16 @@ def wrong_file(seed: int, number: int, tally: Tally) -> str:
     return ""
 
 
-def checked(nest: Nest, number: int, tally: Tally, compiles: Callable[[], None] = lambda: None) -> Failure | None:
+def checked(
+    nest: Nest,
+    number: int,
+    tally: Tally,
+    compiles: Callable[[], None] = lambda: None,
+    compile_every: int | None = None,
+) -> Failure | None:
     """The failure of a nest, if it fails; `compiles` is called where it is about to be compiled."""
-    compiled, thorough, before = is_compiled(nest, number), number % THOROUGH_EVERY == 0, tally.counts["unproved"]
+    compiled = is_compiled(nest, number, compile_every)
+    thorough, before = number % THOROUGH_EVERY == 0, tally.counts["unproved"]
     try:
         check_nest(nest, tally, compiled=compiled, thorough=thorough, compiles=compiles)
     except Failure as failure:
@@ -131,17 +139,19 @@ def checked(nest: Nest, number: int, tally: Tally, compiles: Callable[[], None] 
     return None
 
 
-def is_compiled(nest: Nest, number: int) -> bool:
-    every = COMPILE_OFTEN_EVERY if nest.has_slices or nest.has_other_dtypes or nest.scalars else COMPILE_EVERY
+def is_compiled(nest: Nest, number: int, every: int | None) -> bool:
+    """Whether a nest is compiled: one in `every`, or in so many as its kind asks for."""
+    often = nest.has_slices or nest.has_other_dtypes or nest.scalars
+    every = every or (COMPILE_OFTEN_EVERY if often else COMPILE_EVERY)
     return number % every == every // 2
 
 
-def smaller(nest: Nest, number: int, key: str) -> Nest:
+def smaller(nest: Nest, number: int, key: str, compile_every: int | None = None) -> Nest:
     """The nest, made smaller while it fails in the same way."""
 
     def fails(candidate: Nest) -> bool:
         try:
-            failure = checked(candidate, number, Tally())
+            failure = checked(candidate, number, Tally(), compile_every=compile_every)
         except IndexError:  # the oracles run nests only that stay in their arrays
             return False
         return failure is not None and failure.key == key
@@ -193,6 +203,7 @@ class Fuzzer:
     until: float
     keep: Path | None
     kind: str = "any"
+    compile_every: int | None = None
     tally: Tally = field(default_factory=Tally)
     keys: Counter[str] = field(default_factory=Counter)
     runners: list[Runner] = field(default_factory=list)
@@ -201,7 +212,7 @@ class Fuzzer:
         """Fuzz until the time is over or enough nests are done."""
         started = printed = monotonic()
         for k in range(self.jobs):
-            self.start(Job(self.seed, self.first + k, self.jobs, self.kind))
+            self.start(Job(self.seed, self.first + k, self.jobs, self.kind, self.compile_every))
         try:
             while monotonic() < self.until and self.runners:
                 for runner in self.ready():
@@ -319,6 +330,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which sequence of nests (default 0)")
     parser.add_argument("--first", type=int, default=0, help="the number of the first nest of the sequence (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="worker processes (default 1)")
+    often = f"compile one nest in so many (default {COMPILE_EVERY}; {COMPILE_OFTEN_EVERY} of those with slices)"
+    parser.add_argument("--compile-every", type=int, metavar="N", help=often)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write a file for each failure that is printed")
     parser.add_argument("--replay", type=Path, metavar="FILE", help="check the nest of such a file and nothing else")
     options = parser.parse_args()
@@ -327,7 +340,8 @@ def main() -> int:
         if options.replay is not None:
             return replay(options.replay)
         until = monotonic() + (options.minutes * 60 if options.nests is None else 1e9)
-        fuzzer = Fuzzer(options.seed, options.jobs, options.first, options.nests, until, options.keep, options.kind)
+        which = options.seed, options.jobs, options.first, options.nests
+        fuzzer = Fuzzer(*which, until, options.keep, options.kind, options.compile_every)
         fuzzer.run()
     return 1 if fuzzer.failures else 0
 
