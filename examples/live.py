@@ -17,8 +17,8 @@ from time import perf_counter
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-SECONDS = 5.0
-"""Between two lines."""
+FIRST_SECONDS, SECONDS = 1.0, 5.0
+"""Until the first line, and between two."""
 
 REFRESH = 4
 """Bars drawn per second: few, as a thread next to those being timed draws them."""
@@ -102,6 +102,8 @@ class _Lines(threading.Thread):
         self.join()
 
     def run(self) -> None:
-        while not self._ended.wait(SECONDS):
+        wait = FIRST_SECONDS
+        while not self._ended.wait(wait):
+            wait = SECONDS
             so_far = "" if self._count is None else f"{self._done} of {self._count}, "
             print(f"{self._text}: {so_far}{perf_counter() - self._start:.0f} s", file=sys.stderr, flush=True)

@@ -18,6 +18,7 @@ import live  # noqa: E402
 
 @pytest.fixture
 def often(monkeypatch):
+    monkeypatch.setattr(live, "FIRST_SECONDS", 0.01)
     monkeypatch.setattr(live, "SECONDS", 0.01)
 
 
