@@ -153,6 +153,12 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--backend", action="append", choices=BACKENDS)
     options = parser.parse_args()
+    fewest = round(ANEW / AT[0])
+    if options.calls < fewest:
+        parser.error(
+            f"--calls {options.calls}: one call in {ANEW} is of a new function, and the first numbers are taken "
+            f"after a tenth of the calls: write {fewest} or more"
+        )
     wrong = []
     print(f"{'':8}{'calls':>8}" + "".join(f"{one.name:>12}" for one in fields(Numbers)) + f"{'a call':>13}")
     with TemporaryDirectory(prefix="orion-flat-") as folder:
