@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 MAX_OPERATIONS = 500_000
 """isl operations that the loops of one box may cost to make, some 0.3 s."""
 
-MAX_COPIES = 24
+MAX_COPIES = 12
 """How often the statements of a nest may stand in the loops of one box, together: PolyBench's do 5 times at most. Rows
-side by side make eight of each, and 33 of them took LLVM a minute."""
+side by side make eight of each: 33 of them took LLVM a minute, and 13 took 5 s to write and 14 s to prove."""
 
 Body = tuple[Band | None, tuple[Stmt, ...]]
 """A band, with buffers if it is run in them, and what is run for a box of it, in which the limits of the box are
