@@ -45,7 +45,8 @@ class Hint:
     )
     KEY = (
         "make the subscript a loop variable: loop over a sparse array that has it as a key, `for (k, i), value in "
-        "data:`, or group the data by it and loop over the groups"
+        "data:`, with `ordered=True` where the order of equal keys matters; or group the data by it and loop over the "
+        "groups"
     )
     AFFINE = (
         "write the subscript as a sum of loop variables and constants, or compute it before the loop into a key of "

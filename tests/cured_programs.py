@@ -246,7 +246,7 @@ for i in range(n):
 for i in tqdm(range(n), disable=True):
     out[i] = x[i]
 
-### print or format after the call
+### return the numbers, and format them after the call
 for i in range(n):
     out[i] = x[i]
 return f'{x[0]:.2f}'
@@ -591,7 +591,7 @@ for i, v in t:
 for i, v in zip(m, x):
     out[i] = v
 
-### np.sort or np.argsort
+### write `np.sort(x)`, also of a part
 t = sorted(x)
 for i in range(n):
     out[i] = t[i]
@@ -648,7 +648,15 @@ for i in range(n):
 for i in range(n):
     out[i] = x[i] * scale
 
-### call a function by its global name
+### make what it is for before the call
+kind = list
+for i in range(n):
+    out[i] = x[i]
+### then:
+for i in range(n):
+    out[i] = x[i]
+
+### call a function that is defined outside
 g = 1.0
 for i in range(n):
     out[i] = g(x[i])

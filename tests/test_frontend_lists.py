@@ -153,9 +153,25 @@ def none(x, k):
     return np.array(y), y
 
 
+def named_as_its_array(x, k):
+    total = 0.0
+    for t in range(k):
+        items = []
+        for v in x:
+            items.append(v * t)
+        items = np.array(items)
+        items[0] += 1.0
+        total += items.sum()
+    labels = []
+    for v in x:
+        labels.append(v > 0.5)
+    labels = np.asarray(labels)
+    return labels, total
+
+
 TAKEN = [
     losses, of_items, comprehension, with_its_own_name, of_its_own_iterable, in_steps, pairs, python_floats, integers,
-    truth, narrow, in_rounds, used_twice, made_of_itself, of_lists_of_rounds, turned, none,
+    truth, narrow, in_rounds, used_twice, made_of_itself, of_lists_of_rounds, turned, none, named_as_its_array,
 ]  # fmt: skip
 
 

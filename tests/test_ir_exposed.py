@@ -14,6 +14,7 @@ UNSURE = [
     "for i in range(n):\n    for x in range(i):\n        pass\n    a[i] = x",
     "for k, x in a:\n    pass\na[0] = x",
     "while n > 0:\n    n -= 1\n    x = n\na[0] = x",
+    "while True:\n    if n > 3:\n        break\n    x = 1\na[0] = x",
     "for i in range(n):\n    x = i\na[x] = 1",
     "for i in range(n):\n    x = i\nx += 1",
     "for i in range(n):\n    x = i\nif x > 1:\n    n = 1",
@@ -26,6 +27,7 @@ SURE = [
     "for i in range(n):\n    for k in range(i):\n        x = k\n        a[i] = x + i",
     "for k, x in a:\n    W[k] = x",
     "x, y = 1, 2\na[0] = x + y",
+    "while True:\n    x = 1\n    if n > 3:\n        break\na[0] = x",
     "x = 1\nx += 1",
 ]
 

@@ -249,11 +249,32 @@ def returned_in_the_loop(u, v, T):
     return u, 0.0
 
 
+def until_near(u, v, T):
+    w = np.zeros(len(u))
+    while True:
+        new = np.zeros(len(u))
+        for i in range(len(u)):
+            new[i] = w[i] + 0.25 * (u[i] + T - w[i])
+        if np.abs(new - w).max() < 0.1:
+            break
+        w = new
+    return new
+
+
+def until_near_from_an_argument(u, v, T):
+    while True:
+        new = 0.5 * (u + v * T)
+        if np.abs(new - u).max() < 0.1:
+            break
+        u = new
+    return new
+
+
 FUNCTIONS = [
     swapped, swapped_with_time, three_in_turn, given_anew, with_tolerance, left_early, skipped_rounds,
     swapped_sometimes, returned_from_within, argument_scaled, power, chosen, rows_in_turn, pairs_apart, two_loops,
     epochs, other_lengths, goes_through, two_names_for_one,
-    rows_exchanged, only_changes_names, returned_in_the_loop,
+    rows_exchanged, only_changes_names, returned_in_the_loop, until_near, until_near_from_an_argument,
 ]  # fmt: skip
 
 

@@ -129,16 +129,41 @@ def uses_of(node: ast.AST, name: str, numpys: Set[str]) -> int:
 
 def write_lists_apart(definition: ast.FunctionDef) -> None:
     """Write `[e for x in xs if c]` and `np.array` of it, as the value of an assignment or a `return`, as a loop that
-    makes a list, `a, b = [], 0.0` as two assignments, and `a = [x]` of a list that grows as `a = []`, `a.append(x)`."""
+    makes a list, `a, b = [], 0.0` as two assignments, `a = [x]` of a list that grows as `a = []`, `a.append(x)`, and
+    `a = np.array(a)` of a list with another name for the list."""
     expressions = (node for node in ast.walk(definition) if isinstance(node, ast.Expr))
     growing = {found[0] for node in expressions if (found := appended(node)) is not None}
     taken = {*names_of(definition), *(part.arg for part in ast.walk(definition) if isinstance(part, ast.arg))}
     for block in [*blocks_of(definition)]:
+        _name_apart(block, taken)
         changed: list[ast.stmt] = []
         apart = (one for whole in block for one in _one_by_one(whole))
         for statement in (one for whole in apart for one in _with_items(whole, growing)):
             changed += _as_loops(statement, taken, definition)
         block[:] = changed
+
+
+def _name_apart(block: list[ast.stmt], taken: set[str]) -> None:
+    """Give lists whose names are given an array later in the block names of their own until then."""
+    for at, statement in enumerate(block):
+        name = new_list(statement)
+        end = next((k for k, later in enumerate(block) if k > at and _is_array_of(later, name)), None)
+        if name is None or end is None:
+            continue
+        own, given = fresh_name(f"{name}_list", taken), block[end]
+        assert isinstance(given, ast.Assign)
+        for node in (node for part in (*block[at:end], given.value) for node in ast.walk(part)):
+            if isinstance(node, ast.Name) and node.id == name:
+                node.id = own
+
+
+def _is_array_of(statement: ast.stmt, name: str | None) -> bool:
+    """Whether a statement gives a list's name an array of it: `name = np.array(name)`."""
+    match statement:
+        case ast.Assign([ast.Name(target)], ast.Call(ast.Attribute(ast.Name(), function), [ast.Name(made)])):
+            return name == target == made and function in ARRAYS
+        case _:
+            return False
 
 
 def _one_by_one(statement: ast.stmt) -> list[ast.stmt]:

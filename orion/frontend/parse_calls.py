@@ -27,6 +27,11 @@ DRAWS = (
 )
 """Names of functions that draw from a generator, and what to write instead."""
 
+KEYS = (
+    "with the variables of all loops around as keys, and one more number for each draw of an iteration, "
+    "`orion.random(seed, i, 1)`: equal keys give equal numbers, in any order"
+)
+
 BEFORE = "pass `{}`, computed before the call, as an argument"
 IN_PLACE_OF = {
     "np.nonzero": f"write `np.flatnonzero(a)` for the places in a row, or {BEFORE}",
@@ -139,7 +144,7 @@ def draw_refused(node: ast.Call, scope: Scope) -> Exception:
     instead = next((text for names, text in DRAWS if name in names.split()), "")
     hint = "draw before the call, into an array"
     if instead:
-        hint = f"{instead}, which is the same whatever the order; or {hint}"
+        hint = f"{instead}, {KEYS}; or {hint}"
     elif name == "seed":
         hint = "leave it out: `orion.random(seed, i)` takes the seed with each number"
     return scope.refuse(node, f"`{written}` is not supported", why, hint, is_wrong=True)

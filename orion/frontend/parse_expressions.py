@@ -181,7 +181,10 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
             what += ", used in a function that the loop calls"
         why = "of such only NumPy's are known, by a name of their own in the decorated function"
         return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)
-    if isinstance(value, ModuleType) or callable(value):
+    if isinstance(value, type):
+        hint = "make what it is for before the call, and pass the numbers and arrays that it holds as arguments"
+        return scope.refuse(node, f"`{written}` is a class", OBJECTS, hint, is_wrong=True)
+    if isinstance(value, ModuleType) or (callable(value) and hasattr(value, "__name__")):
         what = "a module" if isinstance(value, ModuleType) else "a function"
         return scope.refuse(
             node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
@@ -260,7 +263,7 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
         raise draw_refused(node, scope)
     if isinstance(node.func, ast.Name) and node.func.id in scope.variables:
         raise scope.refuse(
-            node, f"`{node.func.id}` is called, and is a local name", OBJECTS, "call a function by its global name"
+            node, f"`{node.func.id}` is called, and is a local name", OBJECTS, f"call a function that is defined outside, and decorate one for each that `{node.func.id}` may be"
         )
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")

@@ -157,7 +157,10 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
         case dict():
             return _dict(name, value)
         case str():
-            return "pass a number that stands for it"
+            text = f"`np.frombuffer({name}.encode(), np.uint8)`, an array of its characters where they are ASCII"
+            return f"pass {text}, or a number that stands for the whole"
+        case bytes() | bytearray() | memoryview():
+            return f"pass `np.frombuffer({name}, np.uint8)`, which is the same memory"
         case None:
             return "pass a number, such as -1 or np.nan; in place of an array, one that changes nothing: `np.ones(n)`"
         case np.ma.MaskedArray():

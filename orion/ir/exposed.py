@@ -12,7 +12,7 @@ trip is sure assigns what that does before it may leave the loop:
             break
         last = r
 
-What names of arrays stand for is told by `orion.passes.array_states`, for which no trip is sure.
+What names of arrays stand for is told by `orion.passes.array_states`, for which no trip of a `for` is sure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from itertools import takewhile
 from orion.ir.assigned import assigned_by, leaves_loop
 from orion.ir.constants import constant_value
 from orion.ir.kept import kept
-from orion.ir.nodes import Assign, Bind, For, If, Node, Range, Tuple, Var, While, walk
+from orion.ir.nodes import Assign, Bind, Const, For, If, Node, Range, Stmt, Tuple, Var, While, walk
 from orion.source import Span
 
 
@@ -81,16 +81,22 @@ def _exposure(node: Node, of_scalars: bool) -> Exposure:
             reads = _in_order([_reads(test), replace(then, defined=frozenset()), other]).reads
             return Exposure(reads, then.defined & other.defined)
         case While(test, body):
-            return Exposure(_in_order([_reads(test), exposure(body, of_scalars)]).reads, frozenset())
+            reads = _in_order([_reads(test), exposure(body, of_scalars)]).reads
+            is_entered = isinstance(test, Const) and bool(test.value)
+            return Exposure(reads, _until_it_may_leave(body, of_scalars) if is_entered else frozenset())
         case For(space, body):
             own = Exposure({}, frozenset(assigned_by(node)))
             reads = _in_order([_reads(space), own, exposure(body, of_scalars)]).reads
             if not (of_scalars and _is_entered(space)):
                 return Exposure(reads, frozenset())
-            sure = takewhile(lambda statement: not leaves_loop(statement), body)
-            return Exposure(reads, own.defined | exposure(sure, of_scalars).defined)
+            return Exposure(reads, own.defined | _until_it_may_leave(body, of_scalars))
         case _:
             return _reads(node)
+
+
+def _until_it_may_leave(body: Iterable[Stmt], of_scalars: bool) -> frozenset[str]:
+    """The names that the first trip of a loop assigns for sure before a statement that may leave the loop."""
+    return exposure(takewhile(lambda statement: not leaves_loop(statement), body), of_scalars).defined
 
 
 def _is_entered(space: Node) -> bool:
