@@ -262,9 +262,9 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     if owner is not None and is_generator(scope.value(owner)):
         raise draw_refused(node, scope)
     if isinstance(node.func, ast.Name) and node.func.id in scope.variables:
-        raise scope.refuse(
-            node, f"`{node.func.id}` is called, and is a local name", OBJECTS, f"call a function that is defined outside, and decorate one for each that `{node.func.id}` may be"
-        )
+        name = node.func.id
+        hint = f"call a function that is defined outside, and decorate one for each that `{name}` may be"
+        raise scope.refuse(node, f"`{name}` is called, and is a local name", OBJECTS, hint)
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
         raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
     if (deviation := deviation_along(node, scope, parse_expression)) is not None:

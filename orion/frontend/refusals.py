@@ -66,7 +66,9 @@ CALLS = {
     "range": Refusal("`range` outside a `for`", OBJECTS, "write `for i in range(…):`"),
     "enumerate": Refusal("`enumerate` where no `for` goes through it", OBJECTS, "write `for i, x in enumerate(a):`"),
     "zip": Refusal("`zip` where no `for` goes through it", OBJECTS, "write `for x, y in zip(a, b):`"),
-    "sorted": Refusal("`sorted`", OBJECTS, "write `np.sort(x)`, also of a part, `np.sort(x[i : i + w])`, or np.argsort for the places"),
+    "sorted": Refusal(
+        "`sorted`", OBJECTS, "write `np.sort(x)`, also of a part, `np.sort(x[i : i + w])`, or np.argsort for the places"
+    ),
     "list": Refusal("`list`", OBJECTS, MAKE_BEFORE),
     "dict": Refusal("`dict`", OBJECTS, "use arrays, indexed by integers, that are arguments"),
     "set": Refusal("`set`", OBJECTS, "use an array of flags, indexed by integers, that is an argument"),
