@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import textwrap
+
 import numpy as np
 import pytest
 
 import orion
 from tests.loop_text import defined
+from tests.trials import TIMES
 
 SHARED = {
     "a scalar of another loop": (
@@ -113,6 +117,14 @@ AFTER = {
     "left early": "for i in range(n):\n    if x[i] > 3:\n        break\nfor i in range(k):\n    y[i] *= 2\nreturn i",
     "three": "for i in range(n):\n    y[i] += 1\nfor i in range(k):\n    y[i] *= 2\n"
     "for i in range(k, 0):\n    y[i] = 3\nreturn i",
+    "in itself": "for i in range(n):\n    for i in range(k):\n        y[i] += 1\ny[i] = 7\nreturn i",
+    "in itself, without a trip": "for i in range(n):\n    for i in range(k - 3):\n        y[i] += 1\nreturn i",
+    "in itself, left early": "for i in range(n):\n    for i in range(k):\n        if x[i] > 3:\n"
+    "            break\nreturn i",
+    "in itself, below others": "for i in range(n):\n    for u in range(k):\n        y[u] += i\n"
+    "        for i in range(2):\n            y[i] += 1\n    if x[3] > 2:\n        for i in range(5):\n"
+    "            y[i] *= 2\nreturn i",
+    "in itself, of pairs": "for i, v in enumerate(x):\n    for i in range(k):\n        y[i] += v\nreturn i",
     "in a loop": "for t in range(2):\n    for i in range(n - t):\n        y[i] += 1\n"
     "    for i in range(k):\n        y[i] *= 2\n    y[i] += 5\nreturn i",
 }
@@ -157,3 +169,53 @@ def test_a_plan_names_it_as_the_user_does():
     said = orion.parallel_for(of_text(PARAMETERS["read before"])).explain(*given()[:3], 2.5)
     assert "blocks of k" in said
     assert "k_" not in said
+
+
+class Reused:
+    """A random function of loops over two names, which may be inside of one another, and read anywhere after."""
+
+    def __init__(self, number):
+        self.random = random.Random(number)
+
+    def text(self):
+        first = "i = 4\n" * self.random.randrange(2) + "u = 2\n" * self.random.randrange(2)
+        last = f"y[{self.name()}] += 7\nreturn {self.name()}, {self.name()}"
+        return f"{first}for i in range(3):\n    pass\nfor u in range(2):\n    pass\n{self.block(0)}{last}"
+
+    def name(self):
+        return self.random.choice("iu")
+
+    def block(self, depth):
+        statements = [self.statement(depth) for _ in range(self.random.randint(1, 3 - depth))]
+        return textwrap.indent("".join(statements), "    " * (depth > 0))
+
+    def statement(self, depth):
+        kind = self.random.randrange(6) if depth < 2 else 5
+        if kind < 3:
+            stop = self.random.choice(["n", "k", "3", "1", "0", "k - 3", f"{self.name()} + 1"])
+            return f"for {self.name()} in range({stop}):\n{self.block(depth + 1)}"
+        if kind == 3:
+            return f"if x[{self.name()}] > 3.0:\n{self.block(depth + 1)}"
+        if kind == 4 and depth:
+            return f"if x[{self.name()}] > 6.0:\n    break\n"
+        return f"y[{self.name()}] {self.random.choice(['+= 1.0', '*= 2.0', '= 3.0'])}\n"
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("number", range(20 * TIMES))
+def test_random_loops_over_two_names(number):
+    text = Reused(number).text()
+    try:
+        function = of_text(text)
+    except SyntaxError:  # a `break` in no loop
+        return
+    its = given()
+    wanted = function(*its)
+    for workers in (1, 2):
+        mine = given()
+        with orion.session(workers=workers, force_parallel=True):
+            try:
+                assert orion.parallel_for(function)(*mine) == wanted, text
+            except orion.UnsupportedLoopError:
+                continue
+        np.testing.assert_array_equal(mine[2], its[2], err_msg=text)

@@ -118,7 +118,7 @@ class Stands:
 class HelperLocal:
     """A name that stands for a local of a helper put in place of its call, where the function has another of that name
     (`orion.passes.inline`); or, where `helper` is empty, for a parameter that the function gives another value
-    (`orion.passes.given_anew`)."""
+    (`orion.passes.given_anew`), or a loop variable that is read after its loop (`orion.passes.after_loops`)."""
 
     name: str
     helper: str

@@ -14,12 +14,12 @@ read there, the loop keeps it in a scalar of its own:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_by
 from orion.ir.exposed import exposed_reads
-from orion.ir.function import Function
+from orion.ir.function import Function, HelperLocal
 from orion.ir.nodes import (
     Assign,
     Elements,
@@ -36,6 +36,7 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.program import SYNTHETIC
 from orion.ir.refuse import unsupported
+from orion.ir.rewriting import expand
 from orion.passes.dimensions import perfect_loops
 from orion.source import Span
 from orion.typing.expression_types import Typing
@@ -44,11 +45,13 @@ from orion.typing.value_type import ValueType
 
 @dataclass(frozen=True, slots=True)
 class LoopVariables:
-    """Looks for reads of loop variables after planned loops. `names` are those that are not in `typing`."""
+    """Looks for reads of loop variables after planned loops. `names` are those that are not in `typing`, `keepers` the
+    scalars that keep such variables, said by the names of these."""
 
     function: Function
     typing: Typing
     names: dict[str, ValueType]
+    keepers: list[HelperLocal] = field(default_factory=list)
 
     def kept(self, body: tuple[Stmt, ...], after: tuple[Stmt, ...], before: Set[str] = frozenset()) -> tuple[Stmt, ...]:
         """The statements, with variables that are read later kept by their loops. `after` is what may run next, and
@@ -91,13 +94,14 @@ class LoopVariables:
         keepers: dict[str, str] = {}
         after: list[Stmt] = []
         for name, span in exposed_reads(rest, others).items():
-            if isinstance(loop.space, Elements) or name in _set_by_statements(loop.body):
+            if isinstance(loop.space, Elements) or name in _set_by_statements(loop.body) | _keys(loop):
                 raise self.lost(name, span)
             kept = self.fresh(f"last_{name}", self.typing.name(name))
             known = {*self.function.params, *before, *_set_by_statements(self.function.body)}
             if name in known:
                 yield Assign(Var(kept, loop.span), Var(name, loop.span), loop.span)  # where no trip is made
             keepers[name] = kept
+            self.keepers.append(HelperLocal(kept, "", name))
             after.append(Assign(Var(name, loop.span), Var(kept, loop.span), loop.span))
         yield _keeping(loop, keepers)
         yield from after
@@ -150,16 +154,25 @@ def _set_by_statements(body: tuple[Stmt, ...]) -> set[str]:
 
 
 def _keeping(loop: For, keepers: Mapping[str, str]) -> For:
-    """A perfect nest whose loops over the names in `keepers` set what these keep their values in, in every trip."""
+    """A loop in which all loops over the names in `keepers` set what these keep their values in, in every trip: that
+    loop, those of its nest, and those inside that have such a name once more."""
     if not keepers:
         return loop
-    assert isinstance(loop.space, Range)
-    name, body = loop.space.var, loop.body
-    further = {other: kept for other, kept in keepers.items() if other != name}
-    if further:
-        (inner,) = body
-        assert isinstance(inner, For)
-        body = (_keeping(inner, further),)
-    if name in keepers:
-        body = (Assign(Var(keepers[name], loop.span), Var(name, loop.span), loop.span), *body)
-    return replace(loop, body=body)
+
+    def keeping(statement: Stmt) -> tuple[Stmt, ...]:
+        if not isinstance(statement, For) or not isinstance(statement.space, Range):
+            return (statement,)
+        name, span = statement.space.var, statement.span
+        if name not in keepers:
+            return (statement,)
+        return (replace(statement, body=(Assign(Var(keepers[name], span), Var(name, span), span), *statement.body)),)
+
+    (found,) = expand((loop,), keeping)
+    assert isinstance(found, For)
+    return found
+
+
+def _keys(loop: For) -> set[str]:
+    """The names that loops over elements give values to, inside of a loop."""
+    inside = [inner for inner in every(For, *loop.body) if isinstance(inner.space, Elements)]
+    return {name for inner in inside for name in assigned_by(inner)}

@@ -81,9 +81,11 @@ def separate(function: Function, types: Types) -> Function:
     shared = separator.shared_arrays(body)
     if shared:
         return separate(with_arrays(function, separator.typing, shared), types)
-    body = LoopVariables(function, separator.typing, separator.names).kept(body, ())
+    variables = LoopVariables(function, separator.typing, separator.names)
+    body = variables.kept(body, ())
     body = (*separator.zeros(body), *body)
-    return function if body == function.body else replace(function, body=body)
+    said = (*function.helper_locals, *variables.keepers)
+    return function if body == function.body else replace(function, body=body, helper_locals=said)
 
 
 @dataclass(frozen=True, slots=True)
