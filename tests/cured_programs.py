@@ -16,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 import orion
+from tests import cured_objects
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ OUTSIDE: dict[str, Any] = {
     "negated_partly": partial(negated),
     "or_one": or_one,
     "or_one_at_the_end": or_one_at_the_end,
+    **cured_objects.OUTSIDE,
 }
 
 VALUES: dict[str, Callable[[], Any]] = {
@@ -156,6 +158,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "zout": lambda: np.zeros(5, complex),
     "ints": lambda: np.zeros(5, int),
     "words": lambda: np.array([3, 1]),
+    **cured_objects.VALUES,
 }
 """What arguments are, by name."""
 
@@ -1733,7 +1736,7 @@ for i in range(n):
 
 def cured_programs() -> Iterator[Cured]:
     """All of them."""
-    for text in PROGRAMS.split("### ")[1:]:
+    for text in (PROGRAMS + cured_objects.PROGRAMS).split("### ")[1:]:
         first, _, rest = text.partition("\n")
         if not first.startswith("then"):
             printed, program = first, rest.strip("\n")

@@ -124,7 +124,7 @@ def _texts(node: ast.expr, module: ModuleType, function: ast.FunctionDef | None,
 
 def _inner(part: ast.expr, module: ModuleType) -> str:
     value = _value(part.value, module) if isinstance(part, ast.FormattedValue) else None
-    return value if isinstance(value, str) else GAP
+    return re.sub(r"\{[^{}]*\}", GAP, value) if isinstance(value, str) else GAP
 
 
 def _value(node: ast.expr, module: ModuleType) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import textwrap
 from types import SimpleNamespace
@@ -329,7 +328,6 @@ UNREADABLE = [
     (without_source(), "the source of `hidden` cannot be read", "define the function in a file"),
     (lambda a: a, "not a function written with `def`", "def name(arguments)"),
     (generator, "`generator` is a generator", "def name(arguments)"),
-    (functools.partial(square, 2), "an object of type partial", "decorate a plain function"),
 ]
 
 

@@ -61,9 +61,6 @@ def parse_with_outside(
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
     `with_maps`: maps of keys of sparse arrays are made keys. `lines` are those of the file of the function, where it is
     not to be read now. `buffers` and `accumulators` are the arguments that are such."""
-    if not isinstance(function, FunctionType):
-        what = f"an object of type {type(function).__name__} is not a function written with `def`"
-        raise UnsupportedLoopError(describe(what, hint="decorate a plain function"))
     if function.__code__.co_name == "<lambda>":  # as a helper it will do
         what, hint = "a lambda is not a function written with `def`", "write `def name(arguments): …`"
         raise UnsupportedLoopError(describe(what, hint=hint))

@@ -254,8 +254,7 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     number = _number_in_words(node, scope)
     if number is not None:
         return number
-    if (refused := refuse_ufunc_method(node, scope)) is not None:
-        raise refused
+    refuse_ufunc_method(node, scope)
     method = isinstance(node.func, ast.Attribute) and scope.value(node.func) is MISSING
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     is_array_method = method and owner is not None and not isinstance(scope.value(owner), ModuleType)

@@ -6,6 +6,7 @@ import ast
 
 import numpy as np
 
+from orion.frontend.parse_calls import BEFORE
 from orion.frontend.scope import Scope
 
 OPERATORS = {
@@ -17,20 +18,27 @@ FOLDS = {np.add: "np.sum", np.multiply: "np.prod", np.maximum: "np.max", np.mini
 """What their `reduce` is called."""
 
 
-def refuse_ufunc_method(node: ast.Call, scope: Scope) -> Exception | None:
-    """The refusal of a call of such a method; None for any other call."""
+def refuse_ufunc_method(node: ast.Call, scope: Scope) -> None:
+    """Raise UnsupportedLoopError for a call of such a method."""
     match node.func:
         case ast.Attribute(owner, method) if isinstance(ufunc := scope.value(owner), np.ufunc):
             pass
         case _:
-            return None
+            return
     why = f"of `{ast.unparse(owner)}` only calls are compiled"
-    hint = "write it as a loop, or call it before the loop"
+    hint = f"write it as a loop, or {BEFORE}".format(ast.unparse(node))
     if method == "at":
         hint = _in_a_loop(node, owner, ufunc, scope) or hint
-    elif method == "reduce" and ufunc in FOLDS:
-        hint = f"write `{FOLDS[ufunc]}(…, axis=0)`"
-    return scope.refuse(node, f"`{ast.unparse(node.func)}` is not supported", why, hint)
+    elif method == "reduce" and ufunc in FOLDS and node.args:
+        hint = f"write `{_as_fold(node, FOLDS[ufunc])}`"
+    raise scope.refuse(node, f"`{ast.unparse(node.func)}` is not supported", why, hint)
+
+
+def _as_fold(node: ast.Call, name: str) -> str:
+    """`np.add.reduce(A, 1)` as `np.sum(A, 1)`; along the first axis where the call names none."""
+    has_axis = len(node.args) > 1 or any(keyword.arg == "axis" for keyword in node.keywords)
+    first = [] if has_axis else [ast.keyword("axis", ast.Constant(0))]
+    return ast.unparse(ast.Call(ast.Name(name), node.args, [*node.keywords, *first]))
 
 
 def _in_a_loop(node: ast.Call, owner: ast.expr, ufunc: np.ufunc, scope: Scope) -> str:

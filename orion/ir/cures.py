@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from orion.ir.matrix_cures import Stored, of_matrix
+from orion.ir.types import SparseType
 
 SUPPORTED_KINDS = "biufc"
 TOGETHER = "; texts of two arrays that the loop compares need one numbering, that of both joined by np.concatenate"
@@ -41,6 +42,17 @@ def hold(name: str, made: str, used: Used = UNKNOWN) -> str:
     """
     what = f"write `{name} = {made}` before the call"
     return f"{what}, and use that from then on: the loop changes it in place" if used.is_written else what
+
+
+def over_elements(array: str, kind: SparseType, keys: tuple[str, ...] = ()) -> str:
+    """The header of a loop over the elements of a sparse array, whose keys it calls so where they are given.
+
+    >>> over_elements("ratings", SparseType(2, "int32", ("float64", "int8"), single=False))
+    'for (i, j), (v0, v1) in ratings:'
+    """
+    names = ", ".join(keys or "ijklmnop"[: kind.ndim])
+    values = "value" if kind.single else f"({', '.join(f'v{k}' for k in range(len(kind.value_dtypes)))})"
+    return f"for {names if kind.ndim == 1 else f'({names})'}, {values} in {array}:"
 
 
 def _there_and_back(name: str, made: str, back: str, used: Used) -> str:

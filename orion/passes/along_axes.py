@@ -1,4 +1,4 @@
-"""Least and greatest values and means along an axis, as loops and sums.
+"""Least and greatest values, products and means along an axis, as loops and sums.
 
 m = A.max(axis=1)                 m = np.empty(A.shape[0])
                                   for i in range(A.shape[0]):
@@ -9,7 +9,11 @@ m = A.max(axis=0)                 m = A[0].copy()
                                       for j in range(A.shape[1]):
                                           m[j] = np.maximum(m[j], A[i, j])
 
+m = A.prod(axis=0)                m = np.ones(A.shape[1]), and the same loops with m[j] = m[j] * A[i, j]
+
 m = A.mean(axis=0)                m = np.sum(A, axis=0) / A.shape[0]
+
+m = x.max(axis=0), of a row       m = x.max()
 
 Numba compiles none of these, and loops are shared out like any other.
 """
@@ -42,11 +46,12 @@ from orion.ir.nodes import (
 from orion.ir.program import new_numbers
 from orion.ir.refuse import unsupported
 from orion.ir.renaming import fresh
-from orion.ir.rewriting import expand
+from orion.ir.rewriting import expand, rewrite_function
 from orion.passes.writes import helper_writes
 from orion.typing.expression_types import Typing
 
 EXTREMES = {"np.max": "np.maximum", ".max": "np.maximum", "np.min": "np.minimum", ".min": "np.minimum"}
+PRODUCTS = ("np.prod", ".prod")
 MEANS = ("np.mean", ".mean")
 
 
@@ -55,6 +60,7 @@ def with_loops_along_axes(function: Function, typing: Typing) -> Function:
     may not stand before the statement."""
     if not any(map(_is_along, every(Call, *function.body))):
         return function
+    function = rewrite_function(function, lambda expr: _without_only_axis(expr, typing))
     taken = {*function.params, *assigned_names(function.body), *typing.names}
     writer = _Writer(function, typing, taken, new_numbers(function.body))
     body = expand(function.body, writer.direct)
@@ -63,7 +69,14 @@ def with_loops_along_axes(function: Function, typing: Typing) -> Function:
 
 
 def _is_along(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function in (*EXTREMES, *MEANS) and _axis(expr) is not None
+    return isinstance(expr, Call) and expr.function in (*EXTREMES, *PRODUCTS, *MEANS) and _axis(expr) is not None
+
+
+def _without_only_axis(expr: Expr, typing: Typing) -> Expr:
+    """A call along the one axis of a row as one for the whole row; any other expression as it is."""
+    if not isinstance(expr, Call) or not _is_along(expr) or typing.of(expr.arguments[0]).rank != 1:
+        return expr
+    return replace(expr, arguments=expr.arguments[:1], keywords=())
 
 
 def _axis(call: Call) -> Expr | None:
@@ -82,8 +95,8 @@ class _Writer:
     def direct(self, statement: Stmt) -> tuple[Stmt, ...]:
         match statement:
             case Assign(Var(name) as target, Call(called) as value) if _is_along(value) and name not in names_in(value):
-                if called in EXTREMES:
-                    return tuple(self.extremes(target, value))
+                if called not in MEANS:
+                    return tuple(self.folded(target, value))
         return (statement,)
 
     def lift(self, expr: Call, before: list[Stmt]) -> Expr:
@@ -92,7 +105,7 @@ class _Writer:
             total = Call("np.sum", (array,), expr.span, (("axis", Const(axis, expr.span)),))
             return Binary("/", total, Dim(array.name, axis, expr.span), expr.span)
         found = Var(fresh(f"{expr.function.rpartition('.')[2]}_{expr.span.line}", self.taken), expr.span)
-        before += self.extremes(found, expr)
+        before += self.folded(found, expr)
         return found
 
     def instead(self, expr: Expr, why: str) -> Expr:
@@ -116,23 +129,25 @@ class _Writer:
             part = name
         return part, number % rank
 
-    def extremes(self, target: Var, call: Call) -> Iterator[Stmt]:
+    def folded(self, target: Var, call: Call) -> Iterator[Stmt]:
         before: list[Stmt] = []
         array, axis = self.array(call, before)
         yield from before
         span = call.span
         i, j = (Var(fresh(f"{target.name}_{name}", self.taken), span) for name in "ij")
+        shape, dtype = Dim(array.name, 1 - axis, span), Dtype(self.typing.of(call).dtype, span)
         if axis == 1:
-            shape, dtype = Dim(array.name, 0, span), Dtype(self.typing.of(call).dtype, span)
             yield Assign(target, Call("np.empty", (shape, dtype), span), span)
-            row = Call("np.max" if "max" in call.function else "np.min", (Subscript(array, (i,), span),), span)
+            row = Call(f"np.{call.function.rpartition('.')[2]}", (Subscript(array, (i,), span),), span)
             yield self.loop(i, 0, shape, (Assign(Subscript(target, (i,), span), row, span),))
             return
-        yield Assign(target, Call(".copy", (Subscript(array, (Const(0, span),), span),), span), span)
-        one = Subscript(target, (j,), span)
-        kept = Call(EXTREMES[call.function], (one, Subscript(array, (i, j), span)), span)
+        one, other = Subscript(target, (j,), span), Subscript(array, (i, j), span)
+        is_product = call.function in PRODUCTS
+        first = Call(".copy", (Subscript(array, (Const(0, span),), span),), span)
+        yield Assign(target, Call("np.ones", (shape, dtype), span) if is_product else first, span)
+        kept = Binary("*", one, other, span) if is_product else Call(EXTREMES[call.function], (one, other), span)
         inner = self.loop(j, 0, Dim(array.name, 1, span), (Assign(one, kept, span),))
-        yield self.loop(i, 1, Dim(array.name, 0, span), (inner,))
+        yield self.loop(i, 0 if is_product else 1, Dim(array.name, 0, span), (inner,))
 
     def loop(self, variable: Var, start: int, stop: Expr, body: tuple[Stmt, ...]) -> For:
         span = variable.span

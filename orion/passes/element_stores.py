@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from orion.ir.assigned import assigned_names
+from orion.ir.cures import over_elements
 from orion.ir.function import ByKey, Function, in_users_words
 from orion.ir.nodes import (
     STORE,
@@ -235,11 +236,10 @@ def _check(function: Function, sparse: Mapping[str, SparseType]) -> None:
 def _other_subscript(function: Function, part: Subscript, kind: SparseType, *, is_stored: bool) -> Exception:
     array = part.base.name
     keys = _loops_keys(function, array) or tuple("ijklmnop"[axis] for axis in range(kind.ndim))
-    names = ", ".join(keys)
     text, verb = in_users_words(print_expr(part), function), "stored" if is_stored else "read"
     what = f"`{text}` is {verb}, and `{array}` is a sparse array"
     why = "a loop over a sparse array has the value of the element of its own iteration alone, by the names of its keys"
-    hint = f"write `{array}[{names}]` in a loop `for {names if len(keys) == 1 else f'({names})'}, value in {array}:`"
+    hint = f"write `{array}[{', '.join(keys)}]` in a loop `{over_elements(array, kind, keys)}`"
     if len(part.index) == 1 and kind.ndim == 2 and not is_stored:
         hint += f", or go through a row by `for j, value in {array}[i]:`"
     return unsupported(what, part.span, function.source, why=why, hint=hint)

@@ -21,4 +21,7 @@ def refuse_unmade_arrays(function: Function, typing: Typing) -> None:
             said = as_said(name, span, function)
             what = f"`{said}` stands for an array of another round here"
             why = "the round before made it, and nothing after the loop needs it"
-            raise unsupported(what, span, function.source, why=why, hint="return the array too", is_for_numba=True)
+            hint = f"make `{said}` before the loop, by np.zeros or as a copy, and write its elements, `{said}[:] = …`"
+            if None in kind.lengths:
+                hint = f"keep the elements of `{said}` in an array made before the loop, and how many they are in a scalar"
+            raise unsupported(what, span, function.source, why=why, hint=hint, is_for_numba=True)

@@ -26,8 +26,7 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     arguments."""
     name = call.function
     row = known(name)
-    if row is None:
-        raise TypeProblem(f"`{name}` is not known", "", "write it with operators, other functions or a loop")
+    assert row is not None, name  # `orion.frontend.parse_calls` has looked
     if (row.most is not None and len(types) > row.most) or any(key == "out" for key, _ in call.keywords):
         raise _too_many(name, row)
     for key, _ in call.keywords:

@@ -12,7 +12,7 @@ MOST_PRODUCTS = 64
 
 def part_of_complex(given: Arguments) -> ValueType:
     """`z.real` and `z.imag`."""
-    kind = no_truth(given)
+    kind = no_truth(given, "write `0`" if given.call.function.endswith("imag") else "leave it out")
     if not kind.is_complex:
         return kind
     return shaped(Kind("float32" if kind.dtype == "complex64" else "float64", kind.weak), kind)
@@ -23,12 +23,12 @@ def conjugated(given: Arguments) -> ValueType:
     return no_truth(given)
 
 
-def no_truth(given: Arguments) -> ValueType:
+def no_truth(given: Arguments, hint: str = "leave it out") -> ValueType:
     """The type of a number, or numbers; TypeProblem for truth values."""
     kind = given.type(0)
     if kind.dtype == "bool":
         name = given.call.function.lstrip(".").removeprefix("attribute:")
-        raise TypeProblem(f"`{name}` of a truth value", NOT_BY_NUMBA, "leave it out")
+        raise TypeProblem(f"`{name}` of a truth value", NOT_BY_NUMBA, hint)
     return kind
 
 
@@ -36,8 +36,8 @@ def complex_number(given: Arguments) -> ValueType:
     """`complex(x, y)`."""
     if any(kind.rank for kind in given.types):
         raise TypeProblem("`complex` of an array", "it takes numbers", "write `x + 1j * y`")
-    if len(given.types) > 2 or (len(given.types) == 2 and any(kind.is_complex for kind in given.types)):
-        raise TypeProblem("`complex` of other than two real numbers, or one", "", "write `complex(x, y)`")
+    if len(given.types) == 2 and any(kind.is_complex for kind in given.types):
+        raise TypeProblem("`complex` of two numbers of which one is complex", NOT_BY_NUMBA, "write `x + 1j * y`")
     return COMPLEX
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from orion.errors import UnsupportedLoopError
+from orion.ir.cures import over_elements
 from orion.ir.nodes import (
     RAISE,
     RETURNED,
@@ -167,7 +168,7 @@ class Typing:
             raise self.refuse(expr, "this is not a number or an array", hint="use numbers, and arrays of numbers")
         if isinstance(expr, Var) and isinstance(kind := self.arguments.get(expr.name), SparseType):
             rows = f", or over a row, `for j, value in {expr.name}[i]:`" if kind.ndim == 2 else ""
-            hint = f"write a loop in the decorated function, `for (i, j), value in {expr.name}:`{rows}"
+            hint = f"write a loop in the decorated function, `{over_elements(expr.name, kind)}`{rows}"
             raise self.refuse(expr, f"`{expr.name}` is a sparse array", "only its elements have values", hint)
         return found
 

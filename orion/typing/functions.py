@@ -134,7 +134,7 @@ class Known:
     calls_blas: bool = False
 
 
-ALONG = "write a loop over the other axes"
+ALONG = "write a loop over the other axes; for a row leave the axis out"
 """What to write instead of an axis."""
 
 LIKE = ("shape", "fill_value", "dtype")
@@ -150,7 +150,7 @@ INTEGER_LIMITS, FLOAT_LIMITS = ("min", "max", "bits"), ("min", "max", "eps", "ti
 ROWS: tuple[tuple[str, Known], ...] = (
     # Python's
     ("abs", Known(absolute, cost=Cost.VECTOR, of_complex=True)),
-    ("complex", Known(complex_number, 2, "", form=Form.CONVERSION, cost=Cost.CHEAP, of_complex=True)),
+    ("complex", Known(complex_number, 2, "write `complex(x, y)`", form=Form.CONVERSION, cost=Cost.CHEAP, of_complex=True)),
     ("min max", Known(extreme, cost=Cost.VECTOR)),
     ("round", Known(rounded)),
     ("pow", Known(power, most=2, instead="write a loop of products, each `% m`")),
@@ -178,13 +178,30 @@ ROWS: tuple[tuple[str, Known], ...] = (
     # one value of all elements, or of those along an axis
     (
         "np.sum .sum",
-        Known(fold(sum_result), 2, "", ("axis", "dtype"), Form.SUM, Cost.CHEAP, reads_row=True, of_complex=True),
+        Known(
+            fold(sum_result),
+            2,
+            "name the dtype, `dtype=np.float64`",
+            ("axis", "dtype"),
+            Form.SUM,
+            Cost.CHEAP,
+            reads_row=True,
+            of_complex=True,
+        ),
     ),
-    ("np.prod .prod", Known(fold(sum_result), 1, ALONG, cost=Cost.CHEAP, reads_row=True)),
+    ("np.prod .prod", Known(fold(sum_result), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True)),
     ("np.min np.max .min .max", Known(fold(same_kind), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True)),
     (
         "np.mean .mean",
-        Known(fold(float_result), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True, of_complex=True),
+        Known(
+            fold(float_result),
+            2,
+            "convert before or after, with `.astype(np.float64)`",
+            ("axis",),
+            cost=Cost.CHEAP,
+            reads_row=True,
+            of_complex=True,
+        ),
     ),
     (
         "np.std np.var .std .var",
@@ -195,11 +212,11 @@ ROWS: tuple[tuple[str, Known], ...] = (
         "np.argmin np.argmax .argmin .argmax",
         Known(fold(lambda kind: Kind("int64")), 2, "", ("axis",), cost=Cost.CHEAP, reads_row=True),
     ),
-    ("np.median", Known(float_of_array, 1)),
+    ("np.median", Known(float_of_array, 1, ALONG)),
     ("np.trace", Known(trace, 1, "add up its elements in a loop, `A[i, i + k]`", cost=Cost.CHEAP)),
     (
         "np.percentile np.quantile",
-        Known(quantile, 2, "the default method is the one that is known", needs_elements=True),
+        Known(quantile, 2, ALONG, needs_elements=True),
     ),
     # products
     ("np.dot .dot", Known(dot, 2, form=Form.PRODUCT, cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
@@ -227,28 +244,28 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("np.eye", Known(identity, keywords=("k", "dtype"))),
     ("np.identity", Known(identity, keywords=("dtype",))),
     # of the same elements
-    ("np.transpose", Known(transposed, 1, is_view=True)),
+    ("np.transpose", Known(transposed, 1, "write its subscripts the other way round, `A[j, i]`", is_view=True)),
     ("np.ravel .ravel", Known(flat, 1, is_view=True)),
     (".flatten", Known(flat, 1)),
     ("np.reshape .reshape", Known(reshaped, is_view=True)),
-    ("np.flip", Known(same_shape, 1, is_view=True)),
+    ("np.flip", Known(same_shape, 1, ALONG, is_view=True)),
     ("np.expand_dims", Known(with_axis, 2, is_view=True, of_complex=True)),
     ("np.diag", Known(diagonal, keywords=("k",), is_view=True)),
-    ("np.sort", Known(same_shape, 1)),
+    ("np.sort", Known(same_shape, 1, ALONG)),
     ("np.unique", Known(some_of_row, 1)),
-    ("np.diff", Known(differences, 1)),
+    ("np.diff", Known(differences, 1, "write it as often as is wanted, `np.diff(np.diff(x))`")),
     ("np.flatnonzero", Known(places, 1)),
-    ("np.argsort .argsort", Known(positions, 1, keywords=("kind",))),
+    ("np.argsort .argsort", Known(positions, 1, ALONG, keywords=("kind",))),
     ("np.searchsorted", Known(found_positions, keywords=("side",))),
     (".astype", Known(converted, keywords=("dtype", "copy", "casting", "order", "subok"), of_complex=True)),
-    (".item", Known(item_of, 1)),
+    (".item", Known(item_of, 1, "write its subscript, `x[2]` for `x.item(2)`")),
     (".fill", Known(lambda given: NONE, reads_row=True, writes=True)),
-    (".sort", Known(lambda given: NONE, 1, writes=True)),
+    (".sort", Known(lambda given: NONE, 1, ALONG, writes=True)),
     # of each element
     ("np.round", Known(rounded_elements, 2, keywords=("decimals",))),
     ("np.clip", Known(clipped, 3, keywords=("a_min", "a_max"))),
     ("np.where", Known(chosen, of_complex=True)),
-    ("np.cumsum .cumsum np.cumprod", Known(cumulated, 1)),
+    ("np.cumsum .cumsum np.cumprod", Known(cumulated, 1, ALONG)),
     ("np.abs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_abs", of_complex=True)),
     (
         "np.absolute np.conj np.conjugate",
@@ -275,7 +292,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("orion.random orion.random.normal", Known(keyed(0, FLOAT), form=Form.KEYED)),
     ("orion.random.integers", Known(keyed(2, INT), form=Form.KEYED)),
     # linear algebra
-    ("np.linalg.norm", Known(float_of_array, 2, keywords=("ord",), cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
+    ("np.linalg.norm", Known(float_of_array, 2, ALONG, ("ord",), cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
     ("np.linalg.det", Known(determinant, calls_blas=True)),
     ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution, calls_blas=True)),
     # dtypes, attributes, and what the compiler itself puts into loops

@@ -37,8 +37,10 @@ def trace(given: Arguments) -> ValueType:
 def with_axis(given: Arguments) -> ValueType:
     """np.expand_dims, `x[:, None]`: an axis of one element more."""
     array = given.type(0)
+    if not array.rank:  # the mean of a row: `np.std(x, axis=0)` is written by this (`orion.frontend.numpy_forms`)
+        raise TypeProblem("a number gets an axis", "", "for a row leave the axis out, `np.std(x)`")
     number = constant_value(given.call.arguments[1]) if len(given.call.arguments) > 1 else None
-    if not array.rank or number is None or not -array.rank <= number + (number < 0) <= array.rank:
+    if number is None or not -array.rank <= number + (number < 0) <= array.rank:
         raise TypeProblem("`axis` is not the number of an axis of the result", "", "write a constant, `x[:, None]`")
     place = number % (array.rank + 1)
     lengths = (*array.lengths[:place], ONE, *array.lengths[place:])

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from orion.ir.constants import constant_value
-from orion.ir.cures import hold
+from orion.ir.cures import hold, over_elements
 from orion.ir.function import Function
 from orion.ir.kept import kept
 from orion.ir.nodes import (
@@ -212,9 +212,8 @@ class _Inference:
     def bind(self, name: str, kind: ValueType, statement: Stmt, value: Expr | None = None) -> None:
         if isinstance(self.arguments.get(name), ArrayType | SparseType):
             why = "the name stands for the array in the whole function"
-            hint = f"write its elements, `{name}[:] = …`, or use another name"
-            if isinstance(statement, Assign) and isinstance(statement.value, Tuple):
-                hint = "to swap two arrays, write the loops for both directions, or copy one: `a[:] = b`"
+            is_swap = isinstance(statement, Assign) and isinstance(statement.value, Tuple)
+            hint = "to swap two sparse arrays, write the loops once for each" if is_swap else "use another name"
             raise self.refuse(statement, f"the array `{name}` is assigned by its plain name", why, hint)
         if kind.dtype == "none":
             raise self.refuse(statement, f"`{name}` is given None", hint="use a number, such as -1 or np.nan")
@@ -342,7 +341,8 @@ class _Inference:
         if result is None or result.rank > target.rank > 0:
             words = f"`{statement.op}=` writes a {_shape_word(value if result is None else result)}"
             why = "an operator in place keeps the shape of what it updates"
-            raise self.refuse(statement, f"{words} to a {_shape_word(target)}", why, "update it element by element")
+            hint = "write `a[:] = a @ …` for `a @= …`" if statement.op == "@" else "update it element by element"
+            raise self.refuse(statement, f"{words} to a {_shape_word(target)}", why, hint)
         if isinstance(statement.target, Subscript) or target.rank:
             name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
             if target.rank < result.rank:
@@ -364,7 +364,8 @@ class _Inference:
             raise self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
         if isinstance(kind, SparseType):
             why = "a loop over a sparse array stores values one by one, by the names of the keys"
-            hint = f"write `{name}[i, j] = …` in a loop `for (i, j), value in {name}:`, or write a dense array"
+            keys = ", ".join("ijklmnop"[: kind.ndim])
+            hint = f"write `{name}[{keys}] = …` in a loop `{over_elements(name, kind)}`, or write a dense array"
             raise self.refuse(statement, f"the sparse array `{name}` is written", why, hint)
 
     def loop(self, space: Range | Elements, statement: Stmt) -> None:
@@ -420,13 +421,13 @@ class _Inference:
         what = f"`{space.array}` is not a sparse array"
         why = "`for (i, j), value in …` goes over the stored elements of a sparse array"
         hint = f"write `for i in range(len({space.array})):`, or make it with orion.sparse"
+        if space.array in self.names and not self.names[space.array].rank:
+            hint = "make it with orion.sparse"
         return self.refuse(statement, what, why, hint)
 
     def other_elements(self, space: Elements, kind: SparseType, statement: Stmt) -> Exception:
-        keys = ", ".join("ijklmnop"[axis] for axis in range(kind.ndim))
-        values = "value" if kind.single else f"({', '.join(f'v{n}' for n in range(len(kind.value_dtypes)))})"
         what = f"an element of `{space.array}` has {kind.ndim} keys and {len(kind.value_dtypes)} values"
-        return self.refuse(statement, what, "", f"write `for ({keys}), {values} in {space.array}:`")
+        return self.refuse(statement, what, "", f"write `{over_elements(space.array, kind)}`")
 
 
 def _shape_word(kind: ValueType | None) -> str:
