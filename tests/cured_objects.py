@@ -26,7 +26,7 @@ def lesser(a, b):
 
 
 def lesser_of_all(a, b):
-    return min([pair for pair in (a, b)])
+    return min(pair[:2] for pair in (a, b))
 
 
 def added(a, b):
@@ -55,6 +55,10 @@ def frame() -> pandas.DataFrame:
     return pandas.DataFrame({"x": np.arange(5.0), "y": np.arange(5)})
 
 
+def column() -> Any:
+    return frame()["x"].to_numpy()
+
+
 VALUES: dict[str, Callable[[], Any]] = {
     "ratings": lambda: orion.sparse((ROWS, COLUMNS), WEIGHTS, shape=(5, 4)),
     "others": lambda: orion.sparse((COLUMNS, ROWS), WEIGHTS, shape=(4, 5)),
@@ -62,7 +66,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "twofold": lambda: orion.sparse((ROWS, COLUMNS), (WEIGHTS, 2 * WEIGHTS), shape=(5, 4)),
     "matrix": lambda: scipy.sparse.csr_matrix((WEIGHTS, (ROWS, COLUMNS)), shape=(5, 4)),
     "frame": frame,
-    "column": lambda: frame()["x"].to_numpy(),
+    "column": column,
     "nearest": lambda: orion.accumulator((np.inf, -1), combine=lesser_of_all),
     "nearest_pair": lambda: orion.accumulator((np.inf, -1), combine=lesser),
     "int_sum": lambda: orion.accumulator(0, combine=added),
@@ -383,7 +387,7 @@ for t in range(k):
     v[:] = x * t
 return c
 
-### keep the elements of `x` in an array made before the loop, and how many they are in a scalar
+### keep its elements in an array made before the loop, and how many they are in a scalar
 c = 0
 while len(x) > 0:
     x = x[x > x[0]]

@@ -293,6 +293,22 @@ def conjugates(a, b, out):
         out[i] = np.conj(a[i]) - a[i].conjugate() + complex(a[i].real, b[i].imag)
 
 
+def test_conjugates_of_real_arrays_are_the_arrays():
+    def written(A, x, out):
+        v = x.conjugate()
+        for i in range(len(out)):
+            row = A[i].conj()
+            row[0] = 50.0
+            v[i] += 1.0
+            out[i] = A[i, 0] + x[i]
+
+    found, wanted = ([np.arange(6.0).reshape(3, 2), np.ones(3), np.zeros(3)] for _ in range(2))
+    orion.parallel_for(written)(*found)
+    written(*wanted)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 PARTS = [0.0, -0.0, 1.0, -1.5, 2.5, 1e-310, 1e200, np.inf, -np.inf, np.nan]
 
 

@@ -53,7 +53,21 @@ def under_a_test(A):
     return np.min(A, axis=-2)
 
 
-FUNCTIONS = [of_rows, of_columns, in_expressions, means, in_rounds, under_a_test]
+def products(A):
+    return np.prod(A, axis=0)
+
+
+def more_products(A):
+    p = A.prod(0)
+    return p + 1, np.prod(A * 2, axis=-1)
+
+
+def of_one_row(A):
+    x = A[0].copy()
+    return x.max(axis=0) + np.mean(x, axis=-1), x.prod(0), np.min(x * 2, axis=0)
+
+
+FUNCTIONS = [of_rows, of_columns, in_expressions, means, in_rounds, under_a_test, more_products, of_one_row]
 
 
 def arrays():
@@ -89,7 +103,7 @@ def pieces(found):
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "bool"])
-@pytest.mark.parametrize("function", [of_rows, under_a_test], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [of_rows, under_a_test, products], ids=lambda function: function.__name__)
 def test_dtypes_are_those_of_the_array(function, dtype):
     A = np.random.default_rng(1).integers(0, 2, (6, 5)).astype(dtype)
     got, want = orion.parallel_for(function)(A), function(A)
@@ -129,6 +143,11 @@ def test_others_are_refused_with_what_to_write():
         orion.parallel_for(kept)(np.ones((2, 3)))
     with pytest.raises(orion.UnsupportedLoopError, match="axis"):
         orion.parallel_for(by_name)(np.ones((2, 3)), 1)
+
+
+def test_the_product_of_nothing_is_one():
+    A = np.ones((0, 3))
+    np.testing.assert_array_equal(orion.parallel_for(products)(A), products(A))
 
 
 def test_nothing_has_no_greatest():

@@ -9,6 +9,7 @@
 | `dtype=a.dtype` | a `Dtype` |
 | `np.finfo(a.dtype).eps` | the number |
 | `np.zeros(a.shape)` | `np.zeros((Dim, Dim))` |
+| `a.conj()` of real numbers | `a`, the same array |
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def _resolve(expr: Expr, typing: Typing) -> Expr:
         case Call(function, (Dtype(dtype),)) if function.startswith(("iinfo:", "finfo:")):
             name, _, attribute = function.partition(":")
             return constant(dtype_limit(name, attribute, dtype), expr.span) or expr
+        case Call(".conj" | ".conjugate", (owner,)) if not typing.of(owner).is_complex:
+            return owner
         case Call("attribute:shape", (owner, *rest)):
             return _shape(expr, owner, rest, typing)
         case _:

@@ -23,5 +23,5 @@ def refuse_unmade_arrays(function: Function, typing: Typing) -> None:
             why = "the round before made it, and nothing after the loop needs it"
             hint = f"make `{said}` before the loop, by np.zeros or as a copy, and write its elements, `{said}[:] = …`"
             if None in kind.lengths:
-                hint = f"keep the elements of `{said}` in an array made before the loop, and how many they are in a scalar"
+                hint = "keep its elements in an array made before the loop, and how many they are in a scalar"
             raise unsupported(what, span, function.source, why=why, hint=hint, is_for_numba=True)

@@ -32,7 +32,7 @@ from orion.ir.rewriting import expand
 from orion.ir.types import ArrayType
 from orion.passes.writes import returns_views, viewed_places
 from orion.typing.expression_types import Typing
-from orion.typing.functions import may_be_view
+from orion.typing.functions import may_be_view, writes
 
 
 def is_view(value: Expr, typing: Typing) -> bool:
@@ -73,7 +73,7 @@ def written_names(function: Function, typing: Typing) -> frozenset[str]:
                 found.add(name)
             case Assign(Tuple(items)):
                 found |= {item.base.name for item in items if isinstance(item, Subscript)}
-            case Call(called, arguments) if called.startswith(("helper:", ".")):
+            case Call(called, arguments) if called.startswith("helper:") or writes(called):
                 found |= names_in(*arguments)
             case _:
                 pass
@@ -158,6 +158,8 @@ class _Plain:
     def viewed_row(self, call: Call, owner: Expr) -> Expr | None:
         """What a transposed, flattened or reversed row is, as a subscript or a name; None where it is a new array."""
         rank = self.typing.of(owner).rank
+        if call.function in (".conj", ".conjugate"):  # of complex numbers (`orion.passes.attributes`)
+            return None
         if rank == 1 and (call.function == "np.diag" or not tuple(viewed_places(owner))):
             return None
         if rank == 1 and call.function in ("attribute:T", "np.transpose"):

@@ -150,7 +150,10 @@ INTEGER_LIMITS, FLOAT_LIMITS = ("min", "max", "bits"), ("min", "max", "eps", "ti
 ROWS: tuple[tuple[str, Known], ...] = (
     # Python's
     ("abs", Known(absolute, cost=Cost.VECTOR, of_complex=True)),
-    ("complex", Known(complex_number, 2, "write `complex(x, y)`", form=Form.CONVERSION, cost=Cost.CHEAP, of_complex=True)),
+    (
+        "complex",
+        Known(complex_number, 2, "write `complex(x, y)`", form=Form.CONVERSION, cost=Cost.CHEAP, of_complex=True),
+    ),
     ("min max", Known(extreme, cost=Cost.VECTOR)),
     ("round", Known(rounded)),
     ("pow", Known(power, most=2, instead="write a loop of products, each `% m`")),
@@ -271,7 +274,7 @@ ROWS: tuple[tuple[str, Known], ...] = (
         "np.absolute np.conj np.conjugate",
         Known(elementwise, form=Form.ELEMENTS, of_complex=True),
     ),
-    (".conj .conjugate", Known(conjugated, 1, cost=Cost.CHEAP, of_complex=True)),
+    (".conj .conjugate", Known(conjugated, 1, cost=Cost.CHEAP, is_view=True, of_complex=True)),
     ("np.fabs", Known(elementwise, form=Form.ELEMENTS, cost=Cost.CHEAP)),
     ("np.sqrt", Known(elementwise, form=Form.ELEMENTS, cost=Cost.VECTOR, lanes="row_sqrt", of_complex=True)),
     ("np.exp", Known(elementwise, form=Form.ELEMENTS, lanes="row_exp", of_complex=True)),
