@@ -381,7 +381,7 @@ REFUSED = [
     (converted_to_float, "a complex number becomes float64"),
     (ordered, "`<` is not defined for complex128 and complex128"),
     (as_a_subscript, "a subscript is a complex number"),
-    (of_math, "`complex` of other than two real numbers, or one"),
+    (of_math, "`complex` of two numbers of which one is complex"),
 ]
 
 
