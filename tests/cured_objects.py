@@ -281,6 +281,22 @@ for t in range(n):
     for i in range(n):
         out[i] += a[i] - b[i]
 
+### keep its elements in an array made before the loop, and how many they are in a scalar
+c = 0
+while x[0] > 0.1:
+    x = x[1:] * 0.2
+    c += 1
+return c
+### then:
+c, count = 0, n
+v = x.copy()
+while v[0] > 0.1:
+    count -= 1
+    for i in range(count):
+        v[i] = v[i + 1] * 0.2
+    c += 1
+return c
+
 ### put it at the top level of the function
 for (i, j), value in ratings:
     for (a, b), other in others:

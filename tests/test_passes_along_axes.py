@@ -64,7 +64,7 @@ def more_products(A):
 
 def of_one_row(A):
     x = A[0].copy()
-    return x.max(axis=0) + np.mean(x, axis=-1), x.prod(0), np.min(x * 2, axis=0)
+    return x.max(axis=0) + np.mean(x, axis=-1), x.prod(0), np.min(x * 2, axis=0), np.sum(A, axis=None)
 
 
 FUNCTIONS = [of_rows, of_columns, in_expressions, means, in_rounds, under_a_test, more_products, of_one_row]

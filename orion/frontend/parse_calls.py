@@ -14,7 +14,7 @@ from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
 from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS
 from orion.frontend.scope import Helper, Scope, constant
-from orion.ir.nodes import Call, Expr
+from orion.ir.nodes import Call, Const, Expr
 from orion.typing.functions import FUNCTIONS, known
 
 Keywords = tuple[tuple[str, Expr], ...]
@@ -59,7 +59,7 @@ def build_call(node: ast.Call, scope: Scope, arguments: tuple[Expr, ...], keywor
         return Call(f"helper:{helper.name}", _bind(node, scope, helper, arguments, keywords), scope.span(node))
     if name is None or known(name) is None:
         raise _unknown(node, scope, function, name)
-    return Call(name, arguments, scope.span(node), keywords)
+    return Call(name, arguments, scope.span(node), _without_defaults(name, keywords))
 
 
 def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Expr, ...], keywords: Keywords) -> Call:
@@ -74,7 +74,15 @@ def build_method(node: ast.Call, scope: Scope, owner: Expr, arguments: tuple[Exp
         hint = METHODS.get(node.func.attr, "").format(ast.unparse(node.func.value))
         hint = hint or did_you_mean(node.func.attr, methods, "write it with operators, NumPy functions or a loop")
         raise scope.refuse(node, what, OBJECTS, hint)
-    return Call(name, (owner, *arguments), scope.span(node), keywords)
+    return Call(name, (owner, *arguments), scope.span(node), _without_defaults(name, keywords))
+
+
+def _without_defaults(name: str, keywords: Keywords) -> Keywords:
+    """The arguments by name without `axis=None`, of functions for which that is the whole array, as it is without."""
+    row = known(name)
+    if row is None or "axis" not in row.keywords:
+        return keywords
+    return tuple((key, value) for key, value in keywords if key != "axis" or value != Const(None, value.span))
 
 
 def plain_function(function: object) -> FunctionType | None:

@@ -360,6 +360,8 @@ class States:
         names = " and ".join(f"`{name}`" for name in sorted(self.moving)[:2])
         what = f"{names} stand for too many arrays in turn" if len(self.moving) > 1 else f"{names} is too many arrays"
         hint = "copy elements instead, `u[:] = new`, or use one more name"
+        if len(self.moving) == 1:  # each round makes one of another length
+            hint = "keep its elements in an array made before the loop, and how many they are in a scalar"
         why = "the loops are written out for each"
         refusal = unsupported(what, span, self.function.source, why=why, hint=hint, is_for_numba=True)
         return TooManyStatesError(refusal)
