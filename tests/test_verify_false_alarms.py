@@ -122,6 +122,19 @@ def a_test_of_two_types(x, n):
     return e
 
 
+def a_scalar_of_two_loops(A, P, w, n):
+    """Both loops hand a scalar on, which the inner one gives the next iteration as it was made of elements."""
+    t = 0.5
+    d = 1
+    for i in range(1, n // 2 + 1, 3):
+        for j in range(min(i + 1, 2)):
+            A[i, 2] = 0.5 * A[(2 - i) % 3, 10 - j] + 0.25 * t
+            t = 0.5 * w[j] + j
+            A[i % 3, j] = t * 0.5
+        d = (d * 3 + P[i]) % 97
+    return d
+
+
 def names_with_two_underscores(a__, b, n_):
     """Names of the source that look like some that the checker makes."""
     for _ in range(n_):
@@ -145,6 +158,7 @@ GIVEN = {
     a_row_of_two_that_is_named_anew: lambda: (cube(8, 5), cube(3), np.zeros((8, 5))),
     a_bound_that_its_loop_sets_again: lambda: (cube(26), cube(20), 9),
     a_test_of_two_types: lambda: (cube(13), 5),
+    a_scalar_of_two_loops: lambda: (cube(7, 11), np.arange(20), cube(2), 8),
     names_with_two_underscores: lambda: (cube(20), cube(18), 6),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from orion.ir.assumed import OfWorkers
 from orion.ir.constants import constant_value
 from orion.ir.function import Function
-from orion.ir.nodes import Assign, Compare, Const, Expr, For, If, Range, Stmt, Var
+from orion.ir.nodes import Assign, Compare, Const, Expr, For, If, Range, Stmt, Var, every
 from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite, with_new
 from orion.ir.spans import with_span
@@ -27,20 +27,27 @@ from orion.typing.expression_types import Typing
 
 
 def apply(function: Function, typing: Typing) -> tuple[Function, tuple[int, ...]]:
-    """The function without its wrap-around variables, and the lines of the loops that it is another for."""
+    """The function without its wrap-around variables, and the lines of the loops that it is another for. A loop around
+    one of those stays as it is: it has names that nothing is known of yet."""
     taken, changed = {*typing.names}, list[For]()
 
     def change(statement: Stmt) -> tuple[Stmt, ...]:
-        found = wrap_arounds(statement, function, typing) if isinstance(statement, For) else ()
+        if not isinstance(statement, For) or any(_holds(statement, one) for one in changed):
+            return (statement,)
+        found = wrap_arounds(statement, function, typing)
         if not found:
             return (statement,)
-        assert isinstance(statement, For)
         changed.append(statement)
         return _without(statement, found, taken)
 
     body = expand(function.body, change)
     assumed = (*function.assumed, *(OfWorkers(loop.index, 2) for loop in changed))  # one worker would compute twice
     return with_new(function, body=body, assumed=assumed), tuple(loop.span.line for loop in changed)
+
+
+def _holds(loop: For, other: For) -> bool:
+    """Whether a loop has another one inside, as it was or changed."""
+    return any(inner.index == other.index for inner in every(For, *loop.body))
 
 
 def _without(loop: For, found: tuple[WrapAround, ...], taken: set[str]) -> tuple[Stmt, ...]:
