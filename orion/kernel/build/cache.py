@@ -18,10 +18,8 @@ import stat
 import sys
 import tempfile
 import threading
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
 
 MTIME = 946684800
 """The time of every file (2000-01-01): Numba takes a file of another time for another source."""
@@ -127,39 +125,28 @@ def load_module(name: str, text: str) -> ModuleType:
 def _made(name: str, text: str) -> ModuleType:
     """The module, not executed yet: of a file, or in memory where none can be written."""
     path = _written(f"{name}.py", text)
-    loader = _FileLoader(name, str(path)) if path else _TextLoader(name, text)
+    loader = _Loader(str(path or f"{name}.py"), text)
+    if path is None:
+        linecache.cache[loader.path] = (len(text), None, text.splitlines(keepends=True), loader.path)
     spec = importlib.util.spec_from_loader(name, loader, origin=loader.path)
     assert spec is not None
     spec.has_location = True
     return importlib.util.module_from_spec(spec)
 
 
-class _FileLoader(SourceFileLoader):
-    """Imports a file. Its bytecode is written as all files here: on a full disk Python leaves half of it, and fails
-    the next time."""
+class _Loader(importlib.abc.InspectLoader):
+    """Imports a text, as if from the file at `path`. No bytecode is kept: Python does not notice where that is damaged,
+    and compiling the text takes a millisecond."""
 
-    def set_data(self, path: str, data: Any, *, _mode: int = 0o600) -> None:
-        with contextlib.suppress(OSError):
-            Path(path).parent.mkdir(mode=0o700, exist_ok=True)
-            write_whole(Path(path), bytes(data))
-
-    def get_code(self, fullname: str) -> CodeType | None:
-        try:
-            return super().get_code(fullname)
-        except (EOFError, ValueError, TypeError):  # bytecode that is damaged
-            return self.source_to_code(self.get_data(self.path), self.path)
-
-
-class _TextLoader(importlib.abc.InspectLoader):
-    """Imports a text as if it were in a file."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self.path = f"{name}.py"
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
         self._text = text
 
     def get_source(self, fullname: str) -> str:
-        linecache.cache[self.path] = (len(self._text), None, self._text.splitlines(keepends=True), self.path)
         return self._text
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._text, self.path)
 
 
 def _written(name: str, text: str) -> Path | None:
