@@ -36,6 +36,7 @@ from orion.prepared_call import Options, Prepared, options_of
 from orion.replayed import differences
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
+from orion.runtime.session import current_session
 from orion.source import Span
 from orion.tracebacks import ends_in_users_line, shorten, warn_in_users_line
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
@@ -80,8 +81,6 @@ class ParallelFunction(Generic[P, R]):
         self._ran: Ran | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        from orion.runtime.session import current_session
-
         recording: Recording | None = None
         try:
             session = current_session()
@@ -140,8 +139,6 @@ class ParallelFunction(Generic[P, R]):
         What a call refuses before it runs, the plan refuses with the same error: arguments that share memory, sizes
         that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes.
         """
-        from orion.runtime.session import current_session
-
         session = current_session()
         if "inspect" in self._names and inspect is not False:  # it is an argument of the function
             kwargs, inspect = {**kwargs, "inspect": inspect}, False
@@ -204,8 +201,6 @@ class ParallelFunction(Generic[P, R]):
         """
         from orion.kinds.measure import measure_kinds
         from orion.measuring import measure
-        from orion.runtime.session import current_session
-
         session, own = current_session(), {"seconds": seconds, "kinds": kinds, "every": every}
         kwargs |= {name: value for name, value in own.items() if name in self._names and value is not None}
         seconds, kinds, every = (None if name in self._names else value for name, value in own.items())
@@ -239,8 +234,6 @@ class ParallelFunction(Generic[P, R]):
         2 workers against Python, the same but for rounding: no difference in `b`.
         """
         from orion.comparing import Call, verify
-        from orion.runtime.session import current_session
-
         given, checks = self._named(args, kwargs), (self._compiled_as_it_is, self._warn_if_serial)
         return verify(Call(self.__wrapped__, self._signature, *given, self._preparations, *checks), current_session())
 
@@ -279,8 +272,6 @@ class ParallelFunction(Generic[P, R]):
         ...     bool(total.replay(total.last_run, a) == first)
         True
         """
-        from orion.runtime.session import current_session
-
         session, name = current_session(), self.__wrapped__.__name__
         if not isinstance(run, LastRun):
             hint = f"write `{name}.replay(run, …)` with `run = {name}.last_run` after the call"
@@ -309,8 +300,6 @@ class ParallelFunction(Generic[P, R]):
     @ends_in_users_line
     def kernel_source(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The Python source of the kernels generated for these arguments."""
-        from orion.runtime.session import current_session
-
         session = current_session()
         preparation, given = self._bind(args, kwargs)
         return preparation.kernel_source(given, session.workers, session.force_parallel)

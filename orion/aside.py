@@ -13,9 +13,12 @@ from contextlib import suppress
 from contextvars import copy_context
 from functools import cache
 from io import IOBase
-from threading import Lock, Thread, current_thread, main_thread
+from threading import Lock, current_thread
 from typing import Any, Generic, TypeVar
 from weakref import WeakSet
+
+from orion.forks import fork_waits
+from orion.own_threads import OwnThread
 
 T = TypeVar("T")
 
@@ -35,17 +38,23 @@ _left: WeakSet[Aside[Any]] = WeakSet()
 
 def aside(work: Callable[[], T]) -> T:
     """What `work` returns or raises. The main thread waits for it, and may leave at any time by what a signal handler
-    raises; any other thread just calls it: it handles no signals. So does the main one where it can start no thread.
+    raises; so does a thread of the user's, whose stack may be too small for the work. A thread of Orion just calls it,
+    and so does any other that can start none. A fork waits for the work.
 
     >>> aside(lambda: 2 + 3)
     5
     """
-    return Aside(work).result() if current_thread() is main_thread() else work()
+
+    def finished() -> T:
+        with fork_waits():
+            return work()
+
+    return finished() if isinstance(current_thread(), OwnThread) else Aside(finished).result()
 
 
 class Aside(Generic[T]):
     """Some work in a thread of its own, in the context of whoever makes this. It begins with the first call of
-    `result`."""
+    `result`. No fork waits for it: the start of Ray forks."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
@@ -57,7 +66,7 @@ class Aside(Generic[T]):
         """What the work returns or raises, once it is done; may be called again where a signal handler raised."""
         if not self._begin.locked():  # Ctrl-C may come before the thread has got hold of it: then there are two
             try:
-                Thread(target=self._run, name="orion-aside", daemon=True).start()
+                OwnThread(self._run, "orion-aside").start()
             except RuntimeError:  # the system, or a process that is about to end, gives no thread
                 self._run()
         try:

@@ -37,6 +37,8 @@ from orion.ir.program import Program
 from orion.ir.signature import index_value
 from orion.ir.types import ArrayType, ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
+from orion.kernel.emit.kernel import emit_kernel
+from orion.kernel.emit.stop_bounds import bracket
 from orion.known import MAX_KERNELS, Typed
 from orion.passes.accumulated import refuse_other_numbers
 from orion.passes.along_axes import with_loops_along_axes
@@ -353,8 +355,6 @@ def planned(typed: Typed, sizes: Sizes, arrays: Mapping[str, Any]) -> Plan:
 
 def local_specs(plan: Plan) -> tuple[LocalSpec, ...]:
     """What a function makes when it runs by a plan."""
-    from orion.runtime.local_arrays import LocalSpec
-
     made = plan.function.program.function.local_arrays
     shapes = plan.sizes.shapes
     return tuple(LocalSpec(one.name, shapes[one.name], one.dtype, one.is_returned, one.is_zero) for one in made)
@@ -374,9 +374,6 @@ def executed(typed: Typed, plan: Plan) -> FunctionPlan:
 def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> list[KernelSource]:
     """The kernels of the loops of a plan. What they are made of is mostly the same for calls of other sizes, and so
     they are kept; integer arguments get into them only by how many bits they have, but for divisors."""
-    from orion.kernel.emit.kernel import emit_kernel
-    from orion.kernel.emit.stop_bounds import bracket
-
     shapes, found = plan.sizes.shapes, typed.typing_of(plan.function)
     divisors = {
         name

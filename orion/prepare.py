@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +62,12 @@ from orion.pipeline import (
 from orion.plan.replicas import check_replicas
 from orion.planned import Plan
 from orion.prepared_call import Options, Prepared, in_rows, memory_of, rows_of, with_numbers
+from orion.runtime.alias import check_aliases, check_sparse_aliases
+from orion.runtime.local_arrays import LocalArrays
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
+from orion.runtime.session import current_session
 from orion.runtime.shown import Properties
 from orion.typing.integers_at_call import integers_at_call
-
-if TYPE_CHECKING:
-    from orion.runtime.prepared import PreparedProgram
 
 KEPT, KEPT_LARGE = 64, 8
 """How many prepared runs one function keeps, and how many of those that may take much memory; the least recently used
@@ -433,9 +434,6 @@ class Preparation:
                 self._prepared.popitem(last=False)
 
     def _make(self, call: Call, inspected: InspectedLoops) -> Prepared:
-        from orion.runtime.local_arrays import LocalArrays
-        from orion.runtime.prepared import PreparedLoop, PreparedProgram
-
         typed, plan = call.typed, self._plan(call, inspected)
         made = executed(typed, plan)
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
@@ -453,8 +451,6 @@ class Preparation:
 
 def check_memory(function: Function, typed: Typed, arguments: Mapping[str, Any]) -> None:
     """AliasError where arguments overlap of which a loop writes one."""
-    from orion.runtime.alias import check_aliases, check_sparse_aliases
-
     own = {name for one in function.late for name in one.own}
     said = {part.name: part.written for part in function.parts}
     dense = {said.get(k, k): memory_of(one) for k, one in arguments.items() if _is_dense(one) and k not in own}
@@ -472,8 +468,6 @@ def part_of_buffer(arguments: Mapping[str, Any], part: BufferPart | ReplicaPart)
     """An array that a buffer or a replica among the arguments has; an array that is relaxed itself is its own."""
     given = arguments[part.buffer]
     if isinstance(part, ReplicaPart):
-        from orion.runtime.session import current_session
-
         given.begin(current_session().workers)
         return getattr(given, part.part)
     return (given.array, *given.helpers)[part.number] if isinstance(given, Buffer) else given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from orion.arrays.accumulator import Accumulator
 from orion.arrays.dense import DenseArray
 from orion.errors import ArgumentError, OutOfBoundsError, describe
+from orion.inspect.text.where import why_not_shared_out
 from orion.inspecting import Watched
 from orion.ir.function import Accumulated, Buffered, Function
 from orion.ir.replicas import Replica
@@ -20,12 +21,12 @@ from orion.ir.types import Shapes
 from orion.passes.delinearize import as_rows
 from orion.plan.plan import Inspected
 from orion.planned import Plan
+from orion.runtime.failures import with_place
+from orion.runtime.local_arrays import LocalArrays
+from orion.runtime.prepared import PreparedProgram
+from orion.runtime.returned import resolved
+from orion.runtime.session import Session
 from orion.source import Span
-
-if TYPE_CHECKING:
-    from orion.runtime.local_arrays import LocalArrays
-    from orion.runtime.prepared import PreparedProgram
-    from orion.runtime.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,6 @@ class Prepared:
 
     def why_serial(self, span: Span) -> str:
         """What to say of one of the places in `serial`."""
-        from orion.inspect.text.where import why_not_shared_out
-
         return why_not_shared_out(self.plan.function, span)
 
     def dealt(self, session: Session) -> Prepared:
@@ -98,9 +97,6 @@ class Prepared:
 
     def run(self, arguments: Mapping[str, Any], session: Session, *noting: Any) -> Any:
         """Run it in a session: arrays change in place, the function's result is returned. `noting` as `Session.run`."""
-        from orion.runtime.failures import with_place
-        from orion.runtime.returned import resolved
-
         own, function = self.local.take() if self.local.specs else {}, self.program.program.function
         try:
             with as_before(arguments, function.late):

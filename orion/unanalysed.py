@@ -47,6 +47,10 @@ def _kind(value: object) -> object:
 def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
     """The function compiled by Numba. Raises `why`, with what Numba says of it, where that does not compile it, or
     would do something else than Python: arrays from outside would be constants."""
+    return aside(lambda: _compiled(function, arguments, why))
+
+
+def _compiled(function: FunctionType, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
     from orion.kernel.build.whole import DiffersError, NotCompiledError, compile_whole, otherwise
 
     outside = taken(_looked_up(function))
@@ -54,7 +58,7 @@ def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], w
         why.add_note(f"Numba does not run it as it is either: {other}")
         raise why
     try:
-        run = aside(lambda: compile_whole(function, tuple(arguments.values())))
+        run = compile_whole(function, tuple(arguments.values()))
     except DiffersError as error:
         why.add_note(f"Numba does not run it as it is either: {error}")
         raise why from None

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "orion"
 LAYERS = (
     ("orion.source",),
     ("orion.cores", "orion.errors", "orion.reasons", "orion.tracebacks"),
-    ("orion.aside", "orion.arrays", "orion.keyed_random"),
+    ("orion.aside", "orion.forks", "orion.own_threads", "orion.arrays", "orion.keyed_random"),
     ("orion.ir",),
     ("orion.typing",),
     ("orion.frontend",),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self, TypeVar
 
 from orion.cores import cores
+from orion.own_threads import OwnPool
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class AtOnce:
     """
 
     def __init__(self, threads: int) -> None:
-        self._pool: ThreadPoolExecutor | None = ThreadPoolExecutor(threads)
+        self._pool: OwnPool | None = OwnPool(threads)
 
     def map(self, function: Callable[..., T], *things: Iterable[Any]) -> list[T]:
         """What the function returns for each thing, or for each of several together."""

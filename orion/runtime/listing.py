@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from orion.dependence.inspection import END, ENDS, FIRST, PLACES, Inspectable, Ints
+from orion.own_threads import OwnPool
 from orion.runtime.backend import LocalBackend
 from orion.runtime.prepared import PreparedProgram
 
@@ -42,7 +42,7 @@ def listed(
     if not parts:
         return ends, np.zeros(0, np.int64), 0.0
     backends = [LocalBackend(1) for _ in parts]
-    with ThreadPoolExecutor(len(parts)) as threads:
+    with OwnPool(len(parts)) as threads:
 
         def all_parts(room: Sequence[Ints]) -> float:
             begin = perf_counter_ns()
@@ -76,7 +76,7 @@ def _in_two_passes(
     return ends, places, spent
 
 
-def _run_all(threads: ThreadPoolExecutor, works: Sequence[Callable[[], object]]) -> None:
+def _run_all(threads: OwnPool, works: Sequence[Callable[[], object]]) -> None:
     """Run all, each in a thread; here, one after the other, where there are no more threads: a process ends, say."""
     runs, left = [], deque(works)
     with suppress(RuntimeError):

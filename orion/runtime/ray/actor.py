@@ -8,7 +8,6 @@ import os
 import pickle
 import traceback
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.calling import GO, tile_boxes
+from orion.own_threads import OwnPool
 from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.barrier import KERNEL
 from orion.runtime.blas import limited_walks
@@ -295,7 +295,7 @@ class WorkerActor(ActorMemory):
         """Have connections to workers as far as possible, all made at once: those that cannot be may take seconds."""
         new = [worker for worker in workers if worker not in links]
         if new:
-            with ThreadPoolExecutor(len(new)) as pool:
+            with OwnPool(len(new)) as pool:
                 links.update(zip(new, pool.map(self._link, new), strict=True))
 
     def _way(self, worker: int, arrays: list[str], memory: RunMemory, links: dict[int, Link | None]) -> Way:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event
 
 from orion.kernel.calling import GO
+from orion.own_threads import OwnThread
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
 from orion.runtime.worker import AbortedError
@@ -33,7 +34,7 @@ class Beside(ABC):
 
     def __init__(self, name: str, memory: RunMemory, fail: Callable[[BaseException], object]) -> None:
         self._name, self._memory, self._fail = name, memory, fail
-        self._thread: Thread | None = None
+        self._thread: OwnThread | None = None
         self._over = Event()
 
     @abstractmethod
@@ -43,7 +44,7 @@ class Beside(ABC):
     def go(self) -> None:
         """Begin, once all nodes are ready."""
         self._over.clear()
-        self._thread = Thread(target=self._guarded, name=self._name, daemon=True)
+        self._thread = OwnThread(self._guarded, self._name)
         self._thread.start()
 
     def wait(self) -> None:

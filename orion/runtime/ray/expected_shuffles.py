@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from threading import Event, Thread
+from threading import Event
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.exchange import Exchange
 from orion.arrays.shuffled import LAST_EPOCH
+from orion.own_threads import OwnThread
 from orion.runtime.ray.cluster import is_running
 from orion.runtime.ray.group import Group
 from orion.runtime.ray.orders import AheadRows
@@ -132,7 +133,7 @@ class ExpectedShuffles:
         self._numbers = count(1)
         self._under_way: dict[str, UnderWay] = {}
         self._in_vain: set[Block] = set()
-        self._thread: Thread | None = None
+        self._thread: OwnThread | None = None
         self._stop = Event()
 
     def is_worth_it(self, block: Block, exchange: Exchange, changes: int) -> bool:
@@ -176,7 +177,7 @@ class ExpectedShuffles:
         if any(one.had.keys() - one.done for one in self._expected.values()):
             self._stop.clear()
             with suppress(RuntimeError):  # the system gives no thread: rows are sent after the shuffle then
-                self._thread = Thread(target=self._send, name="orion-ahead", daemon=True)
+                self._thread = OwnThread(self._send, "orion-ahead")
                 self._thread.start()
 
     def pause(self) -> None:

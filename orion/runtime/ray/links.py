@@ -26,10 +26,10 @@ from contextlib import suppress
 from fcntl import ioctl
 from itertools import islice
 from termios import TIOCOUTQ
-from threading import Thread
 
 import numpy as np
 
+from orion.own_threads import OwnThread
 from orion.runtime.ray.greeting import (
     GREETING,
     MOST_STRANGERS,
@@ -152,7 +152,7 @@ class Receiver:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._server, selectors.EVENT_READ, self._accept)
         self._selector.register(self._woken, selectors.EVENT_READ, self._go_on)
-        self._thread = Thread(target=self._serve, name="orion-receiver", daemon=True)
+        self._thread = OwnThread(self._serve, "orion-receiver")
         self._thread.start()
 
     def wake(self) -> None:

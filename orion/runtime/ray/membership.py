@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from threading import Event, RLock, Thread, current_thread, main_thread
+from threading import Event, RLock, current_thread, main_thread
 from typing import Protocol
 from weakref import WeakSet
 
@@ -21,6 +21,7 @@ from ray._private import ray_constants
 
 from orion.cores import cores
 from orion.errors import ArgumentError, describe
+from orion.own_threads import OwnThread
 from orion.runtime.ray.cluster import connection, is_running, raylet_started_here, what_is_lost
 from orion.runtime.ray.guard import Guard
 
@@ -250,7 +251,7 @@ def _from_lasting_thread(start: Callable[[], object], over: Event) -> None:
             over.wait()
 
     try:
-        Thread(target=body, name="orion-ray", daemon=True).start()
+        OwnThread(body, "orion-ray").start()
     except RuntimeError as error:
         hint = "end other threads, or raise the system's limit (`ulimit -u`)"
         raise ArgumentError(describe("Ray needs a thread that starts it", why=str(error), hint=hint)) from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
-from threading import Thread
 
 from orion.errors import ArgumentError, describe
+from orion.own_threads import OwnThread
 
 Body = Callable[[int], None]
 """What each member runs, called with its number."""
@@ -56,7 +56,7 @@ class Member:
         self._number = number
         self._wake = allocate_lock()
         self._wake.acquire()
-        Thread(target=self._serve, name=f"orion-{number}", daemon=True).start()
+        OwnThread(self._serve, f"orion-{number}").start()
 
     def give(self, job: Job | None) -> None:
         """Hand over a job and wake the thread. Doing it twice does no harm."""

@@ -9,10 +9,11 @@ thread that sleeps; when no run has come for a while it sleeps until there is on
 from __future__ import annotations
 
 from _thread import allocate_lock, get_ident
-from threading import Thread, main_thread
+from threading import main_thread
 from time import sleep
 
 from orion.kernel.calling import ALARM
+from orion.own_threads import OwnThread
 from orion.schedule.schedule import Ints
 
 LOOK_SECONDS = 0.05
@@ -30,7 +31,7 @@ class Watch:
         self._has_ended = False
         self._wake = allocate_lock()
         self._wake.acquire()
-        self._thread: Thread | None = None
+        self._thread: OwnThread | None = None
 
     def begin(self, rows: Ints) -> None:
         """A run begins whose control rows are `rows`. Where this is another thread than the main one there is nothing
@@ -55,7 +56,7 @@ class Watch:
         be started: signal handlers then run once the kernel is done that the main thread runs."""
         if self._thread is None:
             self._has_ended = False
-            thread = Thread(target=self._tick, name="orion-watch", daemon=True)
+            thread = OwnThread(self._tick, "orion-watch")
             try:
                 thread.start()
             except RuntimeError:
