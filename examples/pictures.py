@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,19 @@ NAMES, COLUMN = 3, 270
 COLOURS = ("#1f5fa8", "#c2410c", "#2f7d32", "#6b21a8", "#a16207", "#0e7490")
 
 
+def _write(path: Path, data: bytes) -> None:
+    """Write a whole file. OSError, which names it, where that fails: the file that was there is then as before."""
+    whole = path.resolve()
+    part = whole.with_name(f".{whole.name}.{os.getpid()}.tmp")
+    try:
+        part.write_bytes(data)
+        part.replace(whole)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def save_png(path: Path, values: NDArray[Any]) -> str:
     """Write an array of two dimensions as a grey picture: its least value is black, its greatest white. Which these
     are is returned, to be printed: the picture has no scale."""
@@ -34,10 +48,10 @@ def save_png(path: Path, values: NDArray[Any]) -> str:
         (b"IDAT", zlib.compress(rows)),
         (b"IEND", b""),
     ]
-    with path.open("wb") as file:
-        file.write(b"\x89PNG\r\n\x1a\n")
-        for kind, data in parts:
-            file.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)))
+    chunks = [
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
+    ]
+    _write(path, b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
     return f"black is {low:.4g}, white {high:.4g}"
 
 
@@ -165,4 +179,4 @@ def save_curves(
             f'<path d="M{x} {y - 4}h30" stroke="{colour}" stroke-width="1.5"{dashes}/>',
             _text(x + 36, y, name),
         ]
-    path.write_text("\n".join([*lines, "</svg>", ""]), encoding="utf-8")
+    _write(path, "\n".join([*lines, "</svg>", ""]).encode())

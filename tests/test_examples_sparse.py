@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import resource
 import struct
 import sys
 import zlib
@@ -23,7 +24,7 @@ import graph_data  # noqa: E402
 import kmeans  # noqa: E402
 import pagerank  # noqa: E402
 import triangular  # noqa: E402
-from pictures import read_png, save_png  # noqa: E402
+from pictures import read_png, save_curves, save_png  # noqa: E402
 
 CAMERA = EXAMPLES.parents[1] / "shared" / "data" / "image" / "camera.png"
 FACEBOOK = EXAMPLES.parents[1] / "shared" / "data" / "graph" / "facebook_combined.txt"
@@ -213,6 +214,23 @@ def test_a_picture_is_read_as_it_is_written(tmp_path):
     save_png(path, grey)
     read = read_png(path)
     np.testing.assert_array_equal(read, np.rint(grey * (255.0 / 253.0)))
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg"])
+def test_a_picture_for_which_there_is_no_room_leaves_the_file_that_was_there(tmp_path, name):
+    path, before = tmp_path / name, resource.getrlimit(resource.RLIMIT_FSIZE)
+    path.write_text("before")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        with pytest.raises(OSError, match=rf"File too large: '.*{name}'"):
+            if path.suffix == ".png":
+                save_png(path, np.random.default_rng(0).random((40, 40)))
+            else:
+                save_curves(path, {"loss": [(0, 1.0), (1, 0.5)]}, ("epochs", "loss"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_text() == "before"
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def filtered(how, rows):
