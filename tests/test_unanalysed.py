@@ -466,8 +466,46 @@ def least(a, b):
     return min(seen)
 
 
+def onto_the_next(a, b):
+    seen = [0] * 1
+    a[b:] += a[:-b]
+    seen.append(1)
+    return a
+
+
+def onto_its_transpose(a, b):
+    seen = [0] * 1
+    a -= a.T
+    a *= a[b]
+    seen.append(1)
+    return a
+
+
+def onto_the_mirrored(a, b):
+    seen, part = [0] * 1, a[::-1]
+    a += a
+    for k in range(b):
+        a[k:] += part[k:]
+    seen.append(1)
+    return a
+
+
+def in_a_local_function(a, b):
+    def onto(rows, mask):
+        rows[1:] += rows[:-1]
+        return rows[mask]
+
+    seen = [0] * 1
+    seen.append(1)
+    return onto(a, b)
+
+
 ones = np.ones
 LENGTHS = [
+    (onto_the_next, (np.arange(9.0), 1)), (onto_the_next, (np.arange(9), 2)), (onto_the_next, (A[:1], 1)),
+    (onto_its_transpose, (np.arange(9.0).reshape(3, 3), 1)), (onto_the_mirrored, (np.arange(5.0), 3)),
+    (in_a_local_function, (A[:3], np.array([True, False, True]))),
+    (in_a_local_function, (A[:4], np.array([True, False, True]))),
     (in_place, (ones(3), ones(3))), (in_place, (ones(3), 2.0)), (in_place, (ones((2, 3)), ones(3))),
     (in_place, (ones((2, 3)), ones((2, 1)))), (in_place, (ones(3), ones(4))), (in_place, (ones(1), ones(3))),
     (in_place, (ones(3), ones((2, 3)))), (in_part, (ones(4), ones(3))), (in_part, (ones(4), ones(2))),

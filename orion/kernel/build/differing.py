@@ -1,9 +1,7 @@
-"""What Numba computes otherwise than Python and NumPy in a function that it compiles as it is: refused, or looked at.
+"""What Numba computes otherwise than Python and NumPy in a function that it compiles as it is, by its types: refused.
 
-Refused is what the types of a compiled function show: integers narrower than Python's or without a sign, and mixed
-floats, in arithmetic, whose results NumPy keeps at their width; powers of integers by other than constants; `.flat`,
-which checks no subscripts; text made of floats. Looked at when it runs is what only lengths tell: operators in place on
-arrays, and masks as subscripts, which Numba does not compare with the array.
+Integers narrower than Python's or without a sign, and mixed floats, in arithmetic, whose results NumPy keeps at their
+width; powers of integers by other than constants; `.flat`, which checks no subscripts; text made of floats.
 """
 
 from __future__ import annotations
@@ -12,17 +10,11 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
 from numba import typeof
 from numba.core import ir, types
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, register_pass
-from numba.core.ir_utils import build_definitions, find_callname, guard
-from numba.core.types import BaseTuple, List, StringLiteral, UnicodeType, literal, unliteral  # type: ignore[attr-defined]
-from numba.core.untyped_passes import IRProcessing
-from numba.extending import overload, register_jitable
+from numba.core.types import List, StringLiteral, UnicodeType, literal, unliteral  # type: ignore[attr-defined]
 
-from orion.kernel.build.builtin_functions import array_of
+from orion.kernel.build.checked_operations import IN_PLACE, check_mask
 
 WHOLE = (types.int64, types.int32, types.float64, types.complex128, types.boolean)
 """The types of numbers with which Numba computes as NumPy does: integers of 32 bits but for what these do not hold."""
@@ -143,7 +135,7 @@ def _of_call(call: Any, kinds: Any) -> Iterator[str]:
     narrow = [kind.dtype for kind in given if isinstance(kind, holders) and kind.dtype not in WHOLE]
     is_known = name in SAFE or isinstance(function, types.Dispatcher)
     if narrow and not is_known and all(isinstance(kind, types.Number) for kind in narrow):
-        yield f"`{name or 'a function'}` of {narrow[0]} may have another type than NumPy's"
+        yield f"{f'`{name}`' if name else 'a function'} of {narrow[0]} may have another type than NumPy's"
 
 
 def _number(kind: Any) -> Any:
@@ -152,178 +144,3 @@ def _number(kind: Any) -> Any:
         kind = kind.dtype
     kind = unliteral(kind)
     return kind if isinstance(kind, types.Number | types.Boolean) else None
-
-
-# ------------------------------------------------------------ looked at when it runs
-
-
-def in_place(function: Any) -> Any:
-    """An operator in place as a function that raises ValueError where its arrays do not fit."""
-
-    def run(a: Any, b: Any) -> Any:
-        return function(a, b)
-
-    @overload(run)  # type: ignore[untyped-decorator]
-    def compiled(a: Any, b: Any) -> Any:
-        if not (isinstance(a, types.Array) and isinstance(b, types.Array) and b.ndim):
-
-            def unchecked(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
-                return function(a, b)
-
-            return unchecked
-        if b.ndim > a.ndim:
-
-            def refused(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
-                raise ValueError("non-broadcastable output operand")
-                return a
-
-            return refused
-
-        def checked(a: Any, b: Any) -> Any:  # pragma: no cover - compiled
-            check_fits(a.shape, b.shape)
-            return function(a, b)
-
-        return checked
-
-    return run
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def check_fits(shape: Any, other: Any) -> None:
-    """Raises ValueError where an array of the other shape, which is no longer, cannot be spread out over one of this.
-
-    >>> check_fits((2, 3), (3,)), check_fits((2, 3), (2, 1))
-    (None, None)
-    >>> check_fits((2, 3), (2,))
-    Traceback (most recent call last):
-    ValueError: operands could not be broadcast together
-    """
-    for axis in range(len(other)):
-        if other[axis] != 1 and other[axis] != shape[axis + len(shape) - len(other)]:
-            raise ValueError("operands could not be broadcast together")
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def as_it_is(value: Any) -> Any:
-    """The value. What Numba finds by its definition, it does not find behind a call.
-
-    >>> as_it_is([1, 2])
-    [1, 2]
-    """
-    return value
-
-
-def check_mask(array: Any, index: Any) -> None:
-    """Raises IndexError where a mask has another length than the array.
-
-    >>> check_mask(np.zeros(3), np.array([True, False]))
-    Traceback (most recent call last):
-    IndexError: boolean index did not match indexed array
-    """
-    if isinstance(index, np.ndarray) and index.dtype == np.bool_ and index.shape != array.shape[: index.ndim]:
-        raise IndexError("boolean index did not match indexed array")
-
-
-@overload(check_mask)  # type: ignore[untyped-decorator]
-def _check_mask(array: Any, index: Any) -> Any:
-    parts = tuple(index) if isinstance(index, BaseTuple) else (index,)
-    if not isinstance(array, types.Array) or not any(map(_is_mask, parts)):
-
-        def nothing(array: Any, index: Any) -> None:  # pragma: no cover - compiled
-            pass
-
-        return nothing
-    if not isinstance(index, BaseTuple):
-
-        def checked(array: Any, index: Any) -> None:  # pragma: no cover - compiled
-            if index.shape != array.shape[: index.ndim]:
-                raise IndexError("boolean index did not match indexed array")
-
-        return checked
-    raise TypeError("masks among several subscripts are not looked at")
-
-
-def _is_mask(kind: Any) -> bool:
-    return isinstance(kind, types.Array) and kind.dtype == types.boolean
-
-
-IN_PLACE = {
-    function: in_place(function)
-    for function in (
-        operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod,
-        operator.ipow, operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
-    )
-}  # fmt: skip
-"""Operator in place → what is compiled for it. There is none for sets."""
-
-
-@register_pass(mutates_CFG=False, analysis_only=False)
-class LookAtLengths(FunctionPass):  # type: ignore[misc]
-    """Puts what looks at lengths before what Numba does without looking."""
-
-    _name = "orion_look_at_lengths"
-
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        called = {part.func.name for block in state.func_ir.blocks.values() for part in block.find_exprs("call")}
-        for block in state.func_ir.blocks.values():
-            body = []
-            for one in block.find_insts(ir.Assign):
-                is_complex = isinstance(one.value, ir.Global) and one.value.value is complex
-                if is_complex and one.target.name not in called:
-                    one.value = ir.Global("complex128", np.complex128, one.loc)  # Numba has no dtype of that name
-            for statement in block.body:
-                body += [*_with_array_of(statement, state.func_ir, block.scope), *_looked_at(statement, block.scope)]
-            block.body = body
-        state.func_ir._definitions = build_definitions(state.func_ir.blocks)
-        return True
-
-
-def _looked_at(statement: Any, scope: Any) -> list[Any]:
-    value = getattr(statement, "value", None)
-    if isinstance(statement, ir.Assign) and isinstance(value, ir.Expr):
-        if value.op == "inplace_binop" and value.fn in IN_PLACE:
-            before, called = _call(IN_PLACE[value.fn], (value.lhs, value.rhs), scope, statement.loc)
-            return [*before, ir.Assign(called, statement.target, statement.loc)]
-        if value.op == "getitem":
-            return [*_check(value.value, value.index, scope, statement.loc), statement]
-    if isinstance(statement, ir.SetItem):
-        return [*_check(statement.target, statement.index, scope, statement.loc), statement]
-    return [statement]
-
-
-def _with_array_of(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
-    """What keeps a list that is given to `np.array`, in place of which a function of Orion's is called. Numba would
-    make the list itself an array there, also where it is used afterwards, and one of the length that its loop's bounds
-    tell, which may be negative."""
-    value: Any = getattr(statement, "value", None)
-    if guard(find_callname, func_ir, value) != ("array", "numpy") or not value.args:
-        return []
-    before, called = _call(as_it_is, value.args[:1], scope, statement.loc)
-    kept = scope.redefine("$kept", statement.loc)
-    made, own = _call(array_of, (kept, *value.args[1:]), scope, statement.loc)
-    value.func, value.args = own.func, own.args
-    return [*before, ir.Assign(called, kept, statement.loc), *made]
-
-
-def _check(array: Any, index: Any, scope: Any, loc: Any) -> list[Any]:
-    before, called = _call(check_mask, (array, index), scope, loc)
-    return [*before, ir.Assign(called, scope.redefine("$looked_at", loc), loc)]
-
-
-def _call(function: Any, arguments: tuple[Any, ...], scope: Any, loc: Any) -> tuple[list[Any], Any]:
-    name = scope.redefine("$look", loc)
-    made = ir.Assign(ir.Global(function.__name__, function, loc), name, loc)
-    return [made], ir.Expr.call(name, arguments, (), loc)
-
-
-class LookingCompiler(CompilerBase):  # type: ignore[misc]
-    """Numba's compiler with that pass."""
-
-    def define_pipelines(self) -> list[Any]:
-        made = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        made.add_pass_after(LookAtLengths, IRProcessing)
-        made.finalize()
-        return [made]

@@ -7,6 +7,7 @@ Numba itself knows the lines of `raise` alone.
 from __future__ import annotations
 
 import ast
+import dis
 import linecache
 from collections.abc import Iterator
 from types import CodeType, FunctionType, TracebackType
@@ -19,6 +20,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+
+from orion.errors import of_user
 
 MOST = 32
 """How many functions that call one another are told of at most."""
@@ -49,13 +52,44 @@ class Lines:
         for number, line in noted[:1] if catches else noted:
             yield self._functions[number].__code__, line
 
-    def traceback(self) -> TracebackType | None:
-        """The traceback of what was raised last; None where nothing is known of it."""
-        found: TracebackType | None = None
-        for code, line in reversed([*self.taken()]):
-            own = _entry(code, line)
-            found = TracebackType(found, own.tb_frame, own.tb_lasti, line)
-        return found
+    def error_of(self, error: Exception) -> Exception:
+        """Return what was raised last as the error that Python raises, with its traceback."""
+        places = [*self.taken()]
+        if isinstance(error, StopIteration) and self._is_of_nothing(places):
+            error = ValueError("the least or greatest of nothing")
+        return of_user(error, traceback=_traceback(places))
+
+    def _is_of_nothing(self, places: list[tuple[CodeType, int]]) -> bool:
+        """Whether a StopIteration comes from `min` or `max`, which Numba lets through, rather than from the user."""
+        named = {name for code, line in places[-1:] for name in _names_in(code, line)}
+        if named & STOPPING:
+            return False
+        everywhere = {name for function in self._functions for name in _names_in(function.__code__)}
+        return bool(named & {"min", "max"}) or not everywhere & STOPPING
+
+
+STOPPING = frozenset({"next", "StopIteration"})
+"""What may raise StopIteration in Python."""
+
+
+def _names_in(code: CodeType, line: int | None = None) -> Iterator[str]:
+    """The names in a line of a function and of those defined in it; in all lines where none is given."""
+    for one in dis.get_instructions(code):
+        is_there = line is None or (one.positions is not None and one.positions.lineno == line)
+        if is_there and isinstance(one.argval, str):
+            yield one.argval
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names_in(inner, line)
+
+
+def _traceback(places: list[tuple[CodeType, int]]) -> TracebackType | None:
+    """The traceback of an error, from the outermost place to the innermost; None where there are none."""
+    found: TracebackType | None = None
+    for code, line in reversed(places):
+        own = _entry(code, line)
+        found = TracebackType(found, own.tb_frame, own.tb_lasti, line)
+    return found
 
 
 def _entry(code: CodeType, line: int) -> TracebackType:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from random import Random
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -16,15 +16,15 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.errors import NumbaTypeSafetyWarning
+from numba.core.errors import NumbaWarning
 from numba.core.registry import CPUDispatcher
 
 from orion import keyed_random
 from orion.arrays.parts import are_small
-from orion.errors import of_user
 from orion.kernel.build.builtin_functions import IN_PLACE
-from orion.kernel.build.differing import LookingCompiler, differing
+from orion.kernel.build.differing import differing
 from orion.kernel.build.failing import Lines
+from orion.kernel.build.looking import LookingCompiler, is_local
 from orion.kernel.build.numba_words import in_one_line
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
@@ -61,12 +61,12 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     lines = Lines()
     compiled = compiled_copy(function, made, partial(lines.pipeline, LookingCompiler))
     try:
-        with warnings.catch_warnings():  # of types that it tries while it looks for those of names, and does not take
-            warnings.simplefilter("ignore", NumbaTypeSafetyWarning)
+        with warnings.catch_warnings():  # of types that it tries and does not take, and of its own progress
+            warnings.simplefilter("ignore", NumbaWarning)
             compiled.compile(tuple(numba.typeof(value) for value in arguments))
     except Exception as error:  # Numba raises many kinds, of which not all are its own
         raise _not_compiled(error) from error
-    if what := next(filter(None, map(differing, made.values())), ""):
+    if what := next(filter(None, map(differing, _with_local(made.values()))), ""):
         raise DiffersError(what)
     if _holds_dict(compiled.nopython_signatures[-1].return_type):
         raise NotCompiledError("a dict of values of several types cannot be returned")
@@ -74,13 +74,22 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     def run(*given: Any) -> Any:
         try:
             found = compiled(*given)
-        except StopIteration:  # of `min` and `max`
-            raise of_user(ValueError("the least or greatest of nothing"), traceback=lines.traceback()) from None
         except Exception as error:
-            raise of_user(error, traceback=lines.traceback()) from None
+            raise lines.error_of(error) from None
         return _as_python_has_it(found, _to_copy(found))
 
     return run
+
+
+def _with_local(dispatchers: Iterable[Any]) -> list[Any]:
+    """Compiled functions, with those defined in them that were compiled on their own."""
+    found = list(dispatchers)
+    for one in found:
+        for compiled in one.overloads.values():
+            kinds = compiled.type_annotation.typemap.values()
+            local = {kind.dispatcher for kind in kinds if isinstance(kind, numba.types.Dispatcher)}
+            found += [other for other in local if is_local(other) and other not in found]
+    return found
 
 
 def _as_python_has_it(value: Any, to_copy: Set[int]) -> Any:
@@ -88,10 +97,16 @@ def _as_python_has_it(value: Any, to_copy: Set[int]) -> Any:
     if type(value) is tuple:
         return tuple(_as_python_has_it(one, to_copy) for one in value)
     if isinstance(value, numba.typed.Dict):
-        return {key: _as_python_has_it(one, to_copy) for key, one in value.items()}
+        keys, values = _keys_and_values(value)  # NaN is found by no subscript
+        return {key: _as_python_has_it(one, to_copy) for key, one in zip(keys, values, strict=True)}
     if isinstance(value, numba.typed.List):
         return [_as_python_has_it(one, to_copy) for one in value]
     return value.copy(order="K") if id(value) in to_copy else value
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _keys_and_values(found: Any) -> Any:  # pragma: no cover - compiled
+    return list(found.keys()), list(found.values())
 
 
 def _to_copy(value: Any) -> Set[int]:

@@ -1,0 +1,281 @@
+"""Names and local functions in functions that run as they are: values, arguments and errors are Python's."""
+
+from __future__ import annotations
+
+import warnings
+from math import nan
+
+import numpy as np
+import pytest
+
+import orion
+from orion import SerialLoopWarning, UnsupportedLoopError
+
+
+def outcome(function, *given):
+    """What a call gives, or the class and text of its error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", SerialLoopWarning)
+        try:
+            return function(*given)
+        except Exception as error:
+            return type(error), str(error)
+
+
+def refused(function, *given):
+    """What is said of a function that does not run as it is."""
+    with pytest.raises(UnsupportedLoopError) as caught:
+        orion.parallel_for(function)(*given)
+    return caught.value.__notes__[0]
+
+
+# ------------------------------------------------------------ arguments of local functions
+
+
+def by_keyword(a, n):
+    seen = {0: 0}
+    g = lambda x, j=2: x * 3 + j  # noqa: E731
+    for i in range(n):
+        a[i] = g(a[i], j=i) + g(x=a[i]) + g(j=i + seen[0], x=4)
+    return a
+
+
+def some_defaults(a, n):
+    def g(x, j=2, k=n):
+        return x + 10 * j + 100 * k
+
+    seen = {0: 0}
+    a[0] = g(1, 5) + seen[0]
+    a[1] = g(1, k=a[2]) + (lambda x, y: x - y)(y=a[0], x=n)  # noqa: PLC3002
+    return a
+
+
+def defaults_of_then(a, n):
+    k = seen = {0: 0}
+    k = 1
+    g = lambda x, j=k: x * 3 + j  # noqa: E731
+    for i in range(n):
+        k = k + i
+        h = lambda x, j=k: x + j  # noqa: E731
+        a[i] = g(a[i]) + h(1) + h(2, j=n) + seen[0]
+    return a
+
+
+def given_on(a, n):
+    def h(f, x):
+        return f(x, j=7)
+
+    seen = {0: n}
+    a[0] = h(lambda x, j=2: x * 3 + j, a[1]) + seen[0]
+    return a
+
+
+@pytest.mark.parametrize("function", [by_keyword, some_defaults, defaults_of_then, given_on], ids=lambda f: f.__name__)
+def test_arguments_of_local_functions_are_bound_as_python_does(function):
+    a, its = np.arange(1.0, 6.0), np.arange(1.0, 6.0)
+    np.testing.assert_array_equal(outcome(orion.parallel_for(function), a, 4), function(its, 4))
+
+
+def keyword_only(a):
+    def g(x, *, y=4):
+        return x + y
+
+    return g(a[0]) + [1.0][0]
+
+
+def collecting(a):
+    def g(*xs):
+        return xs[0]
+
+    return g(a[0]) + [1.0][0]
+
+
+def too_many(a):
+    g = lambda x: x * 3  # noqa: E731
+    return g(1, 5) + [1.0][0]
+
+
+def unknown_keyword(a):
+    g = lambda x: x * 3  # noqa: E731
+    return g(1, z=5) + [1.0][0]
+
+
+def too_few(a):
+    g = lambda x, y: x * 3 + y  # noqa: E731
+    return g(y=5) + [1.0][0]
+
+
+def defaults_two_levels_deep(a):
+    def h(x):
+        g = lambda y, j=2: y * 3 + j  # noqa: E731
+        return g(x, 9)
+
+    return h(a[0]) + [1.0][0]
+
+
+def default_that_is_text(a):
+    h = lambda x, s="abc": x + len(s)  # noqa: E731
+    if a[0] > 3:
+        h = lambda x, s="abc": x - len(s)  # noqa: E731
+    return h(2) + [1.0][0]
+
+
+UNBOUND = {
+    keyword_only: "the local function `g` has keyword-only parameters",
+    collecting: "the local function `g` collects arguments by `*` or `**`",
+    too_many: "a lambda takes 1 arguments, and a call gives 2",
+    unknown_keyword: "a lambda takes no further argument `z`",
+    too_few: "a lambda gets no argument `x`",
+    defaults_two_levels_deep: "the local function `h` defines a function with defaults",
+    default_that_is_text: "a default of a lambda is no finite number",
+}
+
+
+@pytest.mark.parametrize("function", UNBOUND, ids=lambda f: f.__name__)
+def test_arguments_that_numba_cannot_bind_are_refused(function):
+    assert UNBOUND[function] in refused(function, np.ones(3))
+
+
+def key_past_the_end(a):
+    if a[0] > 5:
+        h = lambda v, k: v[k]  # noqa: E731
+    else:
+        h = lambda v, k: v[k + 1]  # noqa: E731
+    return h(a, len(a)) + [1.0][0]
+
+
+def narrow_key(a):
+    found = [np.uint8(3), np.uint8(5)]
+    found.sort(key=lambda v: v - np.uint8(4))
+    return found
+
+
+def test_local_functions_that_are_chosen_when_it_runs_are_checked():
+    assert outcome(orion.parallel_for(key_past_the_end), np.ones(3))[0] is IndexError
+    assert "arithmetic with uint8" in refused(narrow_key, np.ones(3))
+
+
+# ------------------------------------------------------------ names without a value
+
+
+def in_a_branch(a, n):
+    seen = {0: 1}
+    if a.sum() > n:
+        x = 3
+    return x, seen[0]
+
+
+def after_a_loop(a, n):
+    seen = {0: 1}
+    for i in range(n):
+        x = a[i]
+    return x, i, seen[0]
+
+
+def of_the_trip_before(a, n):
+    seen, total = {0: 1}, 0.0
+    for i in range(n):
+        if a[i] > 1.5:
+            last = a[i]
+        elif seen[0]:
+            total += last
+    return total
+
+
+def deleted(a, n):
+    seen = {0: 1}
+    x = 1.0
+    x = 2.0
+    for i in range(n):
+        b = a * i
+        seen[0] += int(x + b[0])
+        del b
+        if i == 3:
+            del x
+    return seen
+
+
+def in_a_try(a, n):
+    seen = {0: 1}
+    try:
+        x = a[n]
+    except Exception:
+        seen[0] += 1
+    return x, seen[0]
+
+
+@pytest.mark.parametrize("n", [0, 2, 5])
+@pytest.mark.parametrize(
+    "function", [in_a_branch, after_a_loop, of_the_trip_before, deleted, in_a_try], ids=lambda f: f.__name__
+)
+def test_names_without_a_value_are_pythons_error(function, n):
+    a = np.array([2.0, 1.0, 2.0, 0.0, 3.0])
+    assert outcome(orion.parallel_for(function), a, n) == outcome(function, a, n)
+
+
+def in_a_local_function(a):
+    def g(c):
+        if c > 5:
+            x = 4
+        return x
+
+    return g(a[0]) + [1][0]
+
+
+def read_by_a_lambda(a):
+    if a[0] > 5:
+        x = 4
+    g = lambda y: x + y  # noqa: E731
+    return g(a[0]) + [1][0]
+
+
+def test_names_of_local_functions_without_a_value_are_refused():
+    assert "`x` may have no value in the local function `g`" in refused(in_a_local_function, np.ones(3))
+    assert "`x` may have no value where a function is defined" in refused(read_by_a_lambda, np.ones(3))
+
+
+# ------------------------------------------------------------ dicts, and StopIteration
+
+
+def places(a):
+    found = {}
+    for i in range(len(a)):
+        found[a[i]] = i
+    return found
+
+
+def in_dicts(a):
+    found = {0: {1.0: 2.0}}
+    found[1] = {a[0]: a[1]}
+    return found
+
+
+def test_dicts_with_any_keys_are_returned():
+    looped = orion.parallel_for(places)
+    assert str(outcome(looped, np.array([1.0, nan, nan, 2.0]))) == "{1.0: 0, nan: 1, nan: 2, 2.0: 3}"
+    for dtype in (np.int8, np.float32):
+        a = np.arange(3).astype(dtype)
+        assert outcome(looped, a) == places(a)
+    assert outcome(orion.parallel_for(in_dicts), np.ones(3)) == {0: {1.0: 2.0}, 1: {1.0: 1.0}}
+
+
+def stopping(a):
+    seen = {0: 1}
+    for i in range(len(a)):
+        match i:
+            case 2:
+                raise StopIteration("no more")
+    return min([seen[0]])
+
+
+def least_or_stopping(a):
+    seen = [v for v in a if v > 100]
+    if a[0] > 5:
+        raise StopIteration("no more")
+    return min(seen)
+
+
+def test_stop_iteration_is_the_users_and_else_of_min():
+    assert outcome(orion.parallel_for(stopping), np.ones(3)) == (StopIteration, "no more")
+    assert outcome(orion.parallel_for(least_or_stopping), np.ones(3))[0] is ValueError
