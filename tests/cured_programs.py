@@ -1230,14 +1230,14 @@ for i in range(n):
 small[:] = 0
 small[:] = small + x
 
-### write `int(…)`
+### write `int(s)`
 for i in range(s):
     out[i] = x[i]
 ### then:
 for i in range(int(s)):
     out[i] = x[i]
 
-### write `int(z.real)`, say
+### write `int((z[0].real * z[1]).real)`, say
 for i in range(z[0].real * z[1]):
     out[0] += 1
 ### then:

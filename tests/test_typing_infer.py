@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from itertools import product
 
@@ -398,6 +399,29 @@ def test_what_has_no_type_is_refused_with_its_place(body, what, place):
     assert what in lines[0]
     source, carets = (line.partition("| ")[2] for line in lines[1:3])
     assert source[carets.index("^") : len(carets)] == place
+
+
+CURED = [
+    ("for j in range(int(k), n):\n    pass", "`int` of an array", "one of its elements, `int(k[0])`, or pass the number"),
+    ("y = float(a)", "`float` of an array", "one of its elements, `float(a[0])`, or pass the number, `a.item()`"),
+    ("y = bool(W)", "`bool` of an array", "one of its elements, `bool(W[0, 0])`"),
+    ("y = int(k[1:])", "`int` of an array", "`int(k[1:][…])`, an element of it"),
+    ("y = math.sqrt(a)", "`math.sqrt` of an array", "`math.sqrt(a[0])`"),
+    ("y = int((n, n))", "`int` of a tuple", "write one of its items"),
+    ("for j in range(k, n):\n    pass", "a bound of a range is an array", "`k[0]`, or pass the number, `k.item()`"),
+    ("for j in range(a):\n    pass", "a bound of a range is an array", "`int(a[0])`"),
+    ("for j in range(x):\n    pass", "a bound of a range is not an integer", "write `int(x)`"),
+    ("y = a[k:]", "the bound of a slice is an array", "`k[0]`"),
+]
+
+
+@pytest.mark.parametrize(("body", "what", "cure"), CURED, ids=[row[0] for row in CURED])
+def test_what_is_refused_is_told_how_to_write_it(body, what, cure):
+    with pytest.raises(UnsupportedLoopError) as error:
+        infer_types(from_body(body, PARAMS, math=math), TYPES)
+    first, *_, last = str(error.value).splitlines()
+    assert what in first
+    assert cure in last
 
 
 def test_a_helper_returns_values_of_one_shape_and_the_function_any():

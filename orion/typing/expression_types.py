@@ -36,6 +36,7 @@ from orion.source import SourceText
 from orion.typing.call_types import call_type
 from orion.typing.complex_types import check_complex_power
 from orion.typing.dtypes import operator_result
+from orion.typing.further_results import element_of
 from orion.typing.results import TypeProblem, product_type
 from orion.typing.value_type import BOOL, COMPLEX, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
@@ -247,7 +248,7 @@ class Typing:
         if isinstance(part, Slice):
             for bound in (part.lower, part.upper, part.step):
                 if bound is not None:
-                    self._index_number(bound)
+                    self.require_integer(bound, "the bound of a slice")
             return [slice_length(part, extent)]
         found = self._number(part)
         if found.dtype.startswith("float"):
@@ -317,11 +318,18 @@ class Typing:
             why = "Python takes True and False for 1 and 0 there, but no truth value of NumPy's"
             raise self.refuse(expr, f"{what} is a truth value of NumPy's", why, "convert it with `int(…)`")
 
-    def _index_number(self, expr: Expr) -> None:
-        self.check_integer(expr, "the bound of a slice")
+    def require_integer(self, expr: Expr, what: str) -> None:
+        """Refuse anything but an integer, `what` says of what, and a truth value of NumPy's."""
+        self.check_integer(expr, what)
         found = self._number(expr)
-        if found.rank or found.is_complex or found.dtype.startswith("float"):
-            raise self.refuse(expr, "the bound of a slice is not an integer", hint="convert it with `int(…)`")
+        if found.rank:
+            hint = f"write {element_of(expr, found, '{}' if found.is_integer else 'int({})')}"
+            raise self.refuse(expr, f"{what} is an array", "it is one integer", hint)
+        if not (found.is_integer or found.dtype == "bool"):
+            text = print_expr(expr)
+            real = f"{text}.real" if isinstance(expr, Var) else f"({text}).real"
+            hint = f"write `int({real})`, say" if found.is_complex else f"write `int({text})`"
+            raise self.refuse(expr, f"{what} is not an integer", f"it is {found.dtype}", hint)
 
 
 def constant_type(value: object) -> ValueType:

@@ -18,7 +18,7 @@ import numpy as np
 from orion.ir.nodes import INTEGER, LIST, NARROW, STORE
 from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
-from orion.typing.further_results import float_limit, integer_limit, trace, with_axis
+from orion.typing.further_results import float_limit, integer_limit, number, trace, with_axis
 from orion.typing.results import (
     Rule,
     absolute,
@@ -168,16 +168,16 @@ ROWS: tuple[tuple[str, Known], ...] = (
         ),
     ),
     ("len", Known(lambda given: INT, of_complex=True)),
-    ("int", Known(lambda given: INT, form=Form.CONVERSION, cost=Cost.CHEAP)),
-    ("float", Known(lambda given: FLOAT, form=Form.CONVERSION, cost=Cost.VECTOR)),
-    ("bool", Known(lambda given: BOOL, form=Form.CONVERSION)),
+    ("int", Known(number(INT), form=Form.CONVERSION, cost=Cost.CHEAP)),
+    ("float", Known(number(FLOAT), form=Form.CONVERSION, cost=Cost.VECTOR)),
+    ("bool", Known(number(BOOL), form=Form.CONVERSION)),
     # of `math`
-    (FLOATS, Known(lambda given: FLOAT, form=Form.MATH)),
-    ("math.sqrt", Known(lambda given: FLOAT, form=Form.MATH, cost=Cost.VECTOR)),
-    ("math.fabs", Known(lambda given: FLOAT, form=Form.MATH, cost=Cost.CHEAP)),
-    ("math.log", Known(lambda given: FLOAT, 1, "write `math.log(x) / math.log(base)`", form=Form.MATH)),
-    ("math.floor math.ceil math.trunc math.gcd", Known(lambda given: INT, form=Form.MATH)),
-    ("math.isnan math.isinf math.isfinite", Known(lambda given: BOOL, form=Form.MATH)),
+    (FLOATS, Known(number(FLOAT), form=Form.MATH)),
+    ("math.sqrt", Known(number(FLOAT), form=Form.MATH, cost=Cost.VECTOR)),
+    ("math.fabs", Known(number(FLOAT), form=Form.MATH, cost=Cost.CHEAP)),
+    ("math.log", Known(number(FLOAT), 1, "write `math.log(x) / math.log(base)`", form=Form.MATH)),
+    ("math.floor math.ceil math.trunc math.gcd", Known(number(INT), form=Form.MATH)),
+    ("math.isnan math.isinf math.isfinite", Known(number(BOOL), form=Form.MATH)),
     # one value of all elements, or of those along an axis
     (
         "np.sum .sum",

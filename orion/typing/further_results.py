@@ -1,13 +1,45 @@
-"""Further rules for the type of what a function returns: limits of dtypes, the trace of a matrix, new axes."""
+"""Further rules for the type of what a function returns: numbers of numbers, limits of dtypes, the trace of a matrix, new
+axes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from orion.ir.constants import constant_value
+from orion.ir.nodes import Expr, Var
+from orion.ir.printer import print_expr
 from orion.typing.dtypes import sum_result
-from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem
+from orion.typing.results import NOT_BY_NUMBA, Arguments, Rule, TypeProblem
 from orion.typing.value_type import INT, ONE, ValueType, scalar
+
+
+def number(result: ValueType) -> Rule:
+    """Return the rule of a function that takes single numbers, such as `int` and those of `math`."""
+
+    def rule(given: Arguments) -> ValueType:
+        name = given.call.function
+        for kind, expr in zip(given.types, given.call.arguments, strict=True):
+            if kind.items:
+                raise TypeProblem(f"`{name}` of a tuple", "it takes a number", "write one of its items")
+            if kind.rank:
+                hint = f"write {element_of(expr, kind, name + '({})')}"
+                raise TypeProblem(f"`{name}` of an array", "it takes a number", hint)
+        return result
+
+    return rule
+
+
+def element_of(expr: Expr, kind: ValueType, written: str = "{}") -> str:
+    """Return what to write for the number in an array, where `written` goes around the number.
+
+    >>> from orion.ir.spans import NOWHERE
+    >>> element_of(Var("k", NOWHERE), ValueType("int64", rank=2), "int({})")
+    'one of its elements, `int(k[0, 0])`, or pass the number, `k.item()`'
+    """
+    if not isinstance(expr, Var):
+        return f"`{written.format(f'{print_expr(expr)}[…]')}`, an element of it, or a loop over its elements"
+    element = f"{expr.name}[{', '.join('0' * kind.rank)}]"
+    return f"one of its elements, `{written.format(element)}`, or pass the number, `{expr.name}.item()`"
 
 
 def integer_limit(given: Arguments) -> ValueType:

@@ -371,10 +371,7 @@ class _Inference:
     def loop(self, space: Range | Elements, statement: Stmt) -> None:
         if isinstance(space, Range):
             for bound in (space.start, space.stop, space.step):
-                self.typing.check_integer(bound, "a bound of a range")
-                if not self.is_integer(bound):
-                    hint = "write `int(z.real)`, say" if self.typing.of(bound).is_complex else "write `int(…)`"
-                    raise self.refuse_expr(bound, "a bound of a range is not an integer", hint=hint)
+                self.typing.require_integer(bound, "a bound of a range")
             self.bind(space.var, INT, statement)
             return
         kind = self.arguments.get(space.array)
@@ -386,10 +383,6 @@ class _Inference:
             self.bind(key, INT, statement)
         for value, dtype in zip(space.values, kind.value_dtypes, strict=True):
             self.bind(value, ValueType(dtype), statement)
-
-    def is_integer(self, expr: Expr) -> bool:
-        found = self.typing.of(expr)
-        return found.rank == 0 and (found.is_integer or found.dtype == "bool")
 
     def result(self, value: Expr | None, statement: Stmt) -> None:
         kind = NONE if value is None else self.typing.of(value)
