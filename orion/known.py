@@ -7,17 +7,19 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from orion.arrays.sparse import SparseArray
 from orion.cost.caches import Caches
 from orion.cost.extents import named_values, parameter_values
 from orion.cost.local_arrays import with_local_shapes
-from orion.cost.reached import reached
+from orion.cost.reached import reached, zero_steps
 from orion.cost.sizes import Asked, Sizes
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows
 from orion.dependence.guarded import Guarded, not_proved
-from orion.errors import ArgumentError, describe
+from orion.errors import ArgumentError, describe, of_user
 from orion.ir.function import Function, LocalArray
 from orion.ir.signature import index_value
 from orion.ir.types import ScalarType, Shapes, Types
@@ -129,15 +131,17 @@ class Known:
         """What is known of it at these sizes and integers, some of which need not be given."""
         function = self.function if self.at_call is None else self.at_call.at(shapes, arguments)
         if function is self.function:
-            return self._stepped(types, arguments)
+            return self._stepped(types, shapes, arguments)
         if function not in self.marked:
             known = Known(function, with_rows(function, types), integers=self.integers, steps=self.steps)
             self.marked[function] = known
-        return self.marked[function]._stepped(types, arguments)
+        return self.marked[function]._stepped(types, shapes, arguments)
 
-    def _stepped(self, types: Types, arguments: Mapping[str, Any]) -> Known:
+    def _stepped(self, types: Types, shapes: Shapes, arguments: Mapping[str, Any]) -> Known:
         """What is known of it with the steps of its ranges as numbers, where they are given and are steps."""
         values = tuple([int(arguments[name]) for name in self.steps if name in arguments])
+        if self.steps and values not in self.by_steps:
+            check_steps(self.function, shapes, arguments)
         if not self.steps or len(values) < len(self.steps) or not all(0 < abs(value) < 2**63 for value in values):
             return self
         if values not in self.by_steps:
@@ -172,6 +176,14 @@ def check_keys(names: Iterable[str], arguments: Mapping[str, Any]) -> None:
             why = f"the loop stores or reads its elements by their keys, `{name}[…]`, and nobody can say which is meant"
             hint = "add up, or leave out, elements with equal keys where the array is made"
             raise ArgumentError(describe(what, why=why, hint=hint))
+
+
+def check_steps(function: Function, shapes: Shapes, arguments: Mapping[str, Any]) -> None:
+    """Raise Python's `ValueError` where the step of a range that a call is sure to come to is 0."""
+    integers = {name: int(value) for name, value in arguments.items() if isinstance(value, bool | int | np.integer)}
+    for step in zero_steps(function, Sizes(shapes, integers)):
+        what, why = "range() arg 3 must not be zero", "the step is 0"
+        raise of_user(ValueError(describe(what, span=step.span, source=function.source, why=why)))
 
 
 def check_sizes(typed: Typed, sizes: Sizes) -> None:

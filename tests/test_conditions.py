@@ -371,6 +371,20 @@ def test_a_step_of_0_is_pythons_error():
         compiled(np.zeros(9), 0, 9, 0)
 
 
+def halved(a, k):
+    for _ in range(2):
+        for i in range(0, a.shape[0], 2 * k):
+            a[i] = 1.0
+
+
+@pytest.mark.parametrize(("function", "given"), [(stepped, (0, 9, 0)), (stepped, (0, 9, False)), (halved, (0,))])
+def test_a_step_of_0_is_refused_with_its_line_by_plans_and_calls(function, given):
+    compiled = orion.parallel_for(function)
+    for asked in (compiled.plan, compiled):
+        with pytest.raises(ValueError, match=r"test_conditions.py:\d+: range\(\) arg 3 must not be zero\n.* for i in"):
+            asked(np.zeros(9), *given)
+
+
 def test_names_that_isl_reserves_or_cannot_read():
     @orion.parallel_for
     def moved(a, mod, λ):  # noqa: PLC2401

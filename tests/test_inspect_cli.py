@@ -224,6 +224,77 @@ def test_a_loop_that_cannot_be_compiled_is_refused_with_its_line(tmp_path, monke
     assert "odd.py:5" in capsys.readouterr().err
 
 
+COPIED = """
+import numpy as np
+import orion
+from orion import parallel_for
+
+N = 1000
+data = np.random.rand(N)
+for z in range(3):
+    pass
+
+@parallel_for
+def par(a, b):
+    for i in range(a.shape[0]):
+        a[i] = b[i]
+
+@parallel_for
+def stepped(a, k):
+    for i in range(0, a.shape[0], k):
+        a[i] = 1.0
+
+@parallel_for
+def uses(a):
+    for i in range(N):
+        a[i] = data[i]
+
+def plain(a):
+    for i in range(a.shape[0]):
+        a[i] = 1.0
+
+fast = parallel_for(plain)
+ordered = orion.parallel_for(plain, ordered=True)
+"""
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("copied.py").write_text(COPIED)
+
+
+def test_what_a_call_refuses_for_its_sizes_the_command_refuses(copied, capsys):
+    assert main(["explain", "copied.py:par", "--check", "--shape", "a=10", "--shape", "b=5"]) == 1
+    with pytest.raises(orion.OutOfBoundsError) as told:
+        load_functions(Path("copied.py"), parallel_for).functions["par"].plan(np.zeros(10), np.zeros(5))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == f"par: {told.value}\n"
+    assert main(["explain", "copied.py:par", "--check", "--shape", "a=10", "--shape", "b=10"]) == 0
+    assert main(["explain", "copied.py:par", "--check", "--shape", "a=10"]) == 0
+    assert main(["explain", "copied.py:stepped", "--integer", "k=0"]) == 1
+    assert main(["stages", "copied.py:stepped", "--integer", "k=0"]) == 1
+    assert capsys.readouterr().err.count("range() arg 3 must not be zero") == 2
+
+
+def test_a_name_of_a_line_that_does_not_run_is_told_as_such(copied, capsys):
+    assert main(["explain", "copied.py:uses"]) == 1
+    shown = capsys.readouterr().err
+    assert "copied.py:24: `data` is not known here" in shown
+    assert "not copied.py:7, which gives `data`" in shown
+    assert "call `uses.explain(…)` in the program, or make `data` an argument: `--shape data=1000`" in shown
+    Path("copied.py").write_text(COPIED.replace("data[i]", "date[i]"))
+    assert main(["explain", "copied.py:uses"]) == 1
+    assert "`date` is not defined" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["fast", "ordered"])
+def test_a_function_that_is_decorated_by_a_call(copied, capsys, name):
+    assert main(["explain", f"copied.py:{name}"]) == 0
+    assert "plain(a): 1 loop, parallel" in capsys.readouterr().out
+
+
 GUESSED = """
 import numpy as np, orion
 

@@ -307,3 +307,40 @@ def test_what_leaves_an_array_that_a_loop_makes_is_told(n):
     decorated(out, n)
     past_the_end(wanted, n)
     assert np.array_equal(out, wanted)
+
+def windows(A, b):
+    for i in range(A.shape[0]):
+        A[i] = b[i : i + 4]
+
+
+def windows_twice(A, b):
+    for i in range(A.shape[0]):
+        A[i] += b[i : i + 4]
+        A[i] = A[i] * b[i : i + 4]
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (windows, r"py:\d+: could not broadcast input array from shape \(3,\) into shape \(4,\)\n.* A\[i\] = b\[i"),
+        (windows_twice, r"operands could not be broadcast together\n  why:  in line \d+ or \d+\n  help: a slice ends"),
+    ],
+)
+def test_a_slice_that_ends_with_its_array_is_told_in_numpys_words(function, told):
+    with pytest.raises(ValueError, match=told):
+        orion.parallel_for(function)(np.zeros((5, 4)), np.zeros(6))
+
+
+def perhaps(a, k):
+    for j in range(a.shape[0]):
+        if a[j] >= 0.0:
+            for i in range(0, a.shape[0], k):
+                a[i] = 1.0
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_a_step_of_0_that_may_be_left_out_is_refused_as_the_loop_runs():
+    compiled = orion.parallel_for(perhaps)
+    compiled(-np.ones(3), 0)
+    with pytest.raises(ValueError, match=r"test_kernel_checks.py:\d+: range\(\) arg 3 must not be zero\n.* for i in"):
+        compiled(np.ones(3), 0)

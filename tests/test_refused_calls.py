@@ -108,6 +108,24 @@ def written_between(A, y):
         y[i] = A[i, 0] + begins_with_two(A[i]) + A[i, 0]
 
 
+@orion.parallel_for
+def in_column(A, k):
+    for i in range(A.shape[0]):
+        A[i, k] = 1.0
+
+
+@orion.parallel_for
+def in_moved_column(A, k):
+    for i in range(A.shape[0]):
+        A[i, i + k] = 1.0
+
+
+@orion.parallel_for
+def from_number(a, k):
+    for i in range(int(k), a.shape[0]):
+        a[i] += 1.0
+
+
 def numbers(count=10):
     return np.arange(float(count))
 
@@ -183,6 +201,10 @@ REFUSED = [
     (shifted_far, lambda: (BYTES, ONES), UNSUPPORTED, "1000 does not fit uint8"),
     (limited, lambda: (BYTES,), UNSUPPORTED, "1000 does not fit uint8"),
     (made_infinite, lambda: (BYTES,), UNSUPPORTED, "inf does not fit uint8"),
+    (in_column, lambda: (np.ones((5, 4)), 4), BOUNDS, "4, and `k` is 4\n  help: make `A` larger in dimension 1, pass an"),
+    (in_column, lambda: (np.ones((5, 4)), -5), BOUNDS, "which takes subscripts in -4 … 3 there"),
+    (in_moved_column, lambda: (np.ones((5, 4)), 1), BOUNDS, "`k` is 1, and the loop reaches i = 3"),
+    (from_number, lambda: (numbers(), np.array([3])), UNSUPPORTED, "`int(k[0])`, or pass the number, `k.item()`"),
     (written_between, lambda: (np.ones((4, 4)), np.ones(4)), UNSUPPORTED, "`begins_with_two` may write an array"),
 ]  # fmt: skip
 

@@ -402,7 +402,7 @@ def test_what_has_no_type_is_refused_with_its_place(body, what, place):
 
 
 CURED = [
-    ("for j in range(int(k), n):\n    pass", "`int` of an array", "one of its elements, `int(k[0])`, or pass the number"),
+    ("for j in range(int(k), n):\n    pass", "`int` of an array", "one of its elements, `int(k[0])`, or pass"),
     ("y = float(a)", "`float` of an array", "one of its elements, `float(a[0])`, or pass the number, `a.item()`"),
     ("y = bool(W)", "`bool` of an array", "one of its elements, `bool(W[0, 0])`"),
     ("y = int(k[1:])", "`int` of an array", "`int(k[1:][…])`, an element of it"),

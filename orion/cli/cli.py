@@ -17,17 +17,17 @@ from typing import Any
 from orion import __version__
 from orion.api import ParallelFunction, parallel_for
 from orion.cli.cells import LoadError
-from orion.cli.given import Given, UsageError, guessed_note, read_given, refuse_misfits, similar
+from orion.cli.given import Given, UsageError, guessed_note, of_names_not_run, read_given, refuse_misfits, similar
 from orion.cli.guess import Known, guess_types
 from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.pages import CODE, page_of
 from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
-from orion.errors import AS_IT_IS, ArgumentError, OrionError
+from orion.errors import AS_IT_IS, ArgumentError, OrionError, OutOfBoundsError, is_of_user
 from orion.frontend.parse import parse_function
 from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
-from orion.known import Typed
+from orion.known import Typed, check_sizes
 from orion.passes.options import Words, with_options, words_in
 from orion.pipeline import planned
 from orion.planned import Plan
@@ -150,9 +150,9 @@ def _stages(options: Namespace) -> int:
             typed, plan = _typed_plan(function, types, given)
             source = parse_function(function.__wrapped__)
             print(stages_text(source, types, typed.variants, plan))
-        except OrionError as error:
+        except (OrionError, ValueError) as error:
             failed = True
-            print(f"{name}: {error}", file=sys.stderr)
+            print(f"{name}: {_refusal(error, name, loaded)}", file=sys.stderr)
     return int(failed)
 
 
@@ -222,7 +222,7 @@ def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Giv
         return _plan(function, types, given)
     except OrionError as error:
         note = guessed_note(types, given, annotated, str(error))
-        if note:
+        if note and not isinstance(error, OutOfBoundsError):
             error.add_note(note)
         raise
 
@@ -242,7 +242,10 @@ def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Type
     dense = all(isinstance(kind, ScalarType) or name in shapes for name, kind in types.items())
     is_call = dense and not counts and set(typed.parameters) <= integers.keys()
     sizes = typed.all_sizes(Sizes(shapes, integers, counts, given.workers, symbolic=not is_call))
-    return typed, planned(typed, sizes, {})
+    plan = planned(typed, sizes, {})
+    check_sizes(typed, plan.sizes)
+    plan.check_bounds()
+    return typed, plan
 
 
 def _default_words(function: AnyFunction) -> Words:
@@ -283,11 +286,19 @@ def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) 
     for name, function in functions.items():
         try:
             plans.append(plan_function(function, loaded.definitions[name], given))
-        except OrionError as error:
+        except (OrionError, ValueError) as error:
             failed = True
-            notes = *getattr(error, "__notes__", ()), *([AS_IT_IS] if error.is_for_numba else ())
-            print("\n".join([f"{name}: {error}", *notes]), file=sys.stderr)
+            print(f"{name}: {_refusal(error, name, loaded)}", file=sys.stderr)
     return plans, failed
+
+
+def _refusal(error: OrionError | ValueError, name: str, loaded: LoadedFile) -> str:
+    """Return what to say of an error that a plan met; raises one that is no refusal."""
+    if not (isinstance(error, OrionError) or is_of_user(error)):
+        raise error
+    message = of_names_not_run(str(error), name, loaded.not_run)
+    is_as_it_is = isinstance(error, OrionError) and error.is_for_numba and message == str(error)
+    return "\n".join([message, *getattr(error, "__notes__", ()), *([AS_IT_IS] if is_as_it_is else ())])
 
 
 # ---------------------------------------------------------------- what is shown

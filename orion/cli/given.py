@@ -13,6 +13,7 @@ import numpy as np
 from orion.errors import ArgumentError, did_you_mean
 from orion.ir.signature import NAMES, SUPPORTED
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.source import Span
 
 T = TypeVar("T")
 
@@ -106,6 +107,23 @@ def _count(text: str) -> int:
 
 
 # ---------------------------------------------------------------- one function
+
+
+def of_names_not_run(message: str, function: str, not_run: Mapping[str, Span]) -> str:
+    """Return a message about a name that is not defined, where the file assigns it in a statement that was passed over:
+    that it is so, and what to do."""
+    found = NOT_DEFINED.search(message)
+    place = not_run.get(found[1]) if found else None
+    if found is None or place is None:
+        return message
+    name = found[1]
+    why = f"  why:  this command runs imports, simple assignments and definitions: not {place}, which gives `{name}`"
+    hint = f"  help: call `{function}.explain(…)` in the program, or make `{name}` an argument: `--shape {name}=1000`"
+    lines = [line for line in message.splitlines() if not line.startswith(("  why:", "  help:"))]
+    return "\n".join([*lines, why, hint]).replace(found[0], f"`{name}` is not known here", 1)
+
+
+NOT_DEFINED = re.compile(r"`(\w+)[\w.]*` is not defined")
 
 
 def refuse_misfits(types: Types, given: Given) -> None:

@@ -7,7 +7,8 @@ executed, in its order:
 - assignments of simple values to names: literals, arithmetic on them and on names, `np.pi`, `np.float32(0.1)`,
   `np.array([…])` of such;
 - function definitions, without their decorators, annotations and any default that is not a simple value;
-- for functions with the decorator that is looked for (`orion.parallel_for`), that decorator;
+- for functions with the decorator that is looked for (`orion.parallel_for`), that decorator, also where it is called
+  with a function of the file: `fast = parallel_for(plain)`;
 - `try` statements, of which again only the above.
 
 Everything else is passed over: calls, loops, `if` (`if __name__ == "__main__":` too), classes.
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from orion.cli.cells import LoadError, parts_of
+from orion.frontend.scope import assigned_names
 from orion.source import Span
 
 SIMPLE = (
@@ -42,11 +44,13 @@ SCALARS = frozenset({
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
     """The decorated functions of a file by name, with their syntax trees; `hidden` has the names and places of those
-    defined inside other functions or classes, which are out of reach."""
+    defined inside other functions or classes, which are out of reach. `not_run` has the names that statements at the
+    top level assign which were passed over, with their places."""
 
     functions: dict[str, object]
     definitions: dict[str, ast.FunctionDef]
     hidden: tuple[tuple[str, Span], ...]
+    not_run: dict[str, Span]
 
 
 def load_functions(path: Path, decorator: Callable[..., object]) -> LoadedFile:
@@ -68,7 +72,8 @@ def load_functions(path: Path, decorator: Callable[..., object]) -> LoadedFile:
         for node in ast.walk(part.tree)
         if isinstance(node, ast.FunctionDef) and id(node) not in top and any(map(loader.is_ours, node.decorator_list))
     )
-    return LoadedFile(loader.functions, loader.definitions, hidden)
+    not_run = {name: place for name, place in loader.not_run.items() if name not in loader.namespace}
+    return LoadedFile(loader.functions, loader.definitions, hidden, not_run)
 
 
 @contextmanager
@@ -93,6 +98,8 @@ class _Loader:
         self.functions: dict[str, object] = {}
         self.definitions: dict[str, ast.FunctionDef] = {}
         self.seen: list[ast.FunctionDef] = []
+        self.plain: dict[str, ast.FunctionDef] = {}
+        self.not_run: dict[str, Span] = {}
 
     def run(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
@@ -103,12 +110,28 @@ class _Loader:
                     self.execute(statement)
                 case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value) if self.is_simple(value):
                     self.execute(ast.copy_location(ast.Assign([target], value), statement))
+                case ast.Assign([ast.Name(name)], ast.Call(made, [ast.Name(plain)])) if self.makes(made, statement):
+                    self.decorate(name, plain, statement)
                 case ast.FunctionDef():
                     self.define(statement)
                 case ast.Try():
                     self.attempt(statement)
                 case _:
-                    pass
+                    place = Span(self.file, statement.lineno, 0, statement.lineno, 0)
+                    self.not_run |= dict.fromkeys(assigned_names(ast.walk(statement)), place)
+
+    def makes(self, made: ast.expr, statement: ast.Assign) -> bool:
+        """Whether a call, with simple options, decorates a function of the file."""
+        call = statement.value
+        assert isinstance(call, ast.Call)
+        known = isinstance(call.args[0], ast.Name) and call.args[0].id in self.plain
+        return known and self.is_ours(made) and all(self.is_simple(keyword.value) for keyword in call.keywords)
+
+    def decorate(self, name: str, plain: str, statement: ast.Assign) -> None:
+        """Note a function that is decorated by a call."""
+        self.execute(statement)
+        self.functions[name] = self.namespace[name]
+        self.definitions[name] = self.plain[plain]
 
     def execute(self, statement: ast.stmt) -> None:
         module = ast.fix_missing_locations(ast.Module([statement], []))
@@ -138,6 +161,7 @@ class _Loader:
         ours = [decorator for decorator in definition.decorator_list if self.is_ours(decorator)]
         plain = self.without_effects(definition, ours)
         self.execute(plain)
+        self.plain[definition.name] = definition
         if ours:
             self.functions[definition.name] = self.namespace[definition.name]
             self.definitions[definition.name] = definition

@@ -14,7 +14,9 @@ from orion.cost.sizes import Sizes
 from orion.ir.assigned import assigned_places
 from orion.ir.function import Function
 from orion.ir.nodes import (
+    RAISE,
     Break,
+    Call,
     Choose,
     Compare,
     Const,
@@ -30,6 +32,8 @@ from orion.ir.nodes import (
     Unary,
     While,
     children,
+    every,
+    holds,
 )
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -39,9 +43,18 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 def reached(function: Function, sizes: Sizes) -> Iterator[Node]:
     """The statements and expressions of a function that may be evaluated at these sizes, each once."""
+    yield from _call(function, sizes).block(function.body)
+
+
+def zero_steps(function: Function, sizes: Sizes) -> Iterator[Expr]:
+    """Yield the steps that are 0 of the ranges that a call at these sizes is sure to come to."""
+    yield from _call(function, sizes).zero_steps(function.body)
+
+
+def _call(function: Function, sizes: Sizes) -> _Call:
     assigned = assigned_places(function.body)
     integers = {name: value for name, value in sizes.integers.items() if name not in assigned}
-    yield from _Call(parameter_values(sizes.shapes, {**sizes.named, **integers})).block(function.body)
+    return _Call(parameter_values(sizes.shapes, {**sizes.named, **integers}))
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,22 @@ class _Call:
         for part in parts:
             yield from self.node(part)
 
+    def zero_steps(self, body: Iterable[Stmt]) -> Iterator[Expr]:
+        for statement in body:
+            match statement:
+                case For(Range(_, start, stop, step), inner):
+                    bounds = [evaluated(bound, self.values) for bound in (start, stop, step)]
+                    if bounds[2] == 0:
+                        yield step
+                    elif None not in bounds and range(*bounds):  # type: ignore[arg-type]
+                        yield from self.zero_steps(inner)
+                case If() if len(sides := self.sides(statement)) == 1:
+                    yield from self.zero_steps(sides[0])
+                case _:
+                    pass
+            if _may_end(statement):
+                return
+
     def is_empty(self, space: Node) -> bool:
         if not isinstance(space, Range):
             return False
@@ -125,6 +154,12 @@ class _Call:
     def compared(self, op: str, left: Expr, right: Expr) -> bool | None:
         one, other = evaluated(left, self.values), evaluated(right, self.values)
         return None if one is None or other is None or op not in COMPARISONS else COMPARISONS[op](one, other)
+
+
+def _may_end(statement: Stmt) -> bool:
+    """Whether what stands behind a statement may not be reached."""
+    raises = any(call.function.startswith(RAISE) for call in every(Call, statement))
+    return raises or holds((Break, Continue, Return), statement)
 
 
 def _all(truths: Iterable[bool | None]) -> bool | None:

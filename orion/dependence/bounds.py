@@ -19,12 +19,12 @@ from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.references import Reference
 from orion.errors import OutOfBoundsError, describe
 from orion.ir.assigned import own_level
-from orion.ir.function import in_users_words
+from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import Break, Continue, Return, Stmt
 from orion.ir.program import Branch, LoopNest, Program, Repeat, RunLoop, Scalars, Step, blocks_of
 from orion.ir.types import Types
 from orion.sets.affine import Affine, NotAffine
-from orion.sets.names import extent_name, isl_value, parameter_list
+from orion.sets.names import extent_name, isl_name, isl_value, parameter_list
 from orion.source import Span
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ class BoundsCheck:
     `names` are its parameters. `is_certain`: the access happens in every iteration, so that a member of the set is
     an error for sure. `wraps`: the text of the set of iterations where the subscript is negative, and counts from
     the end. `near` has all of either, or more: of the constraints only those on what the subscript is made of, so that
-    where it is empty for values of its parameters `near_names`, other integers of a call do not count.
+    where it is empty for values of its parameters `near_names`, other integers of a call do not count. `made_of` are
+    the names that the subscript is made of.
     """
 
     array: str
@@ -51,7 +52,11 @@ class BoundsCheck:
     is_certain: bool
     near: str
     near_names: frozenset[str]
+    made_of: frozenset[str]
 
+
+MOST_AXES = 32
+"""How many dimensions arrays have."""
 
 Place = tuple[Span, int]
 """A subscript: where the element stands, and the axis."""
@@ -143,7 +148,7 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space, is_sure:
     return BoundsCheck(
         reference.array, axis, reference.text, reference.span, outside, members(f"{form.text} < 0"),
         frozenset(names), is_certain, members(f"({form.text} >= {extent} or {form.text} < 0)", near, near_names),
-        frozenset(near_names),
+        frozenset(near_names), frozenset(_words(form.text)),
     )  # fmt: skip
 
 
@@ -232,21 +237,42 @@ def fix_parameters(relation: isl.Set, values: Mapping[str, int]) -> isl.Set:
 
 
 def _message(check: BoundsCheck, outside: isl.Set, values: Mapping[str, int], nest: LoopNest) -> str:
-    import islpy as isl
-
-    point = outside.sample_point()
-    count = outside.dim(isl.dim_type.set)
-    where = ", ".join(
-        f"{outside.get_dim_name(isl.dim_type.set, d)} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
-        for d in range(count)
-        if not str(outside.get_dim_name(isl.dim_type.set, d)).endswith("__")
-    )
-    extent = values[extent_name(check.array, check.axis)]
-    array, text = (in_users_words(words, nest.function) for words in (check.array, check.text))
+    extent, function = values[extent_name(check.array, check.axis)], nest.function
+    array, text = (in_users_words(words, function) for words in (check.array, check.text))
+    where, made_of = _reached(check, outside), _made_of(check, values, function)
+    others = [f"pass another `{name}`" for name in made_of if name in function.given]
+    larger = f"make `{array}` larger in dimension {check.axis}"
+    inside = f", which takes subscripts in {-extent} … {extent - 1} there" if extent else ""
+    last = "narrow the loop" if where else f"write another subscript{inside}"
+    facts = [f"`{array}.shape[{check.axis}]` is {extent}", *(f"`{name}` is {n}" for name, n in made_of.items()), *where]
     return describe(
         f"`{text}` leaves `{array}`",
         span=check.span,
-        source=nest.function.source,
-        why=f"`{array}.shape[{check.axis}]` is {extent}, and the loop reaches {where}",
-        hint=f"make `{array}` larger in dimension {check.axis}, or narrow the loop",
+        source=function.source,
+        why=", and ".join([", ".join(facts[:-1] or facts), *facts[1:][-1:]]),
+        hint=", ".join([larger, *others]) + f", or {last}",
     )
+
+
+def _reached(check: BoundsCheck, outside: isl.Set) -> list[str]:
+    """Say which iteration leaves the array; nothing where its subscript is the same in all."""
+    import islpy as isl
+
+    point, names = outside.sample_point(), (outside.get_dim_name(isl.dim_type.set, d) for d in range(outside.n_dim()))
+    dims = {str(name): d for d, name in enumerate(names)}
+    if check.made_of.isdisjoint(dims):
+        return []
+    where = (
+        f"{name} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
+        for name, d in dims.items()
+        if not name.endswith("__")
+    )
+    return [f"the loop reaches {', '.join(where)}"]
+
+
+def _made_of(check: BoundsCheck, values: Mapping[str, int], function: Function) -> dict[str, int]:
+    """Return the names of the user's that stay the same in the loop and that a subscript is made of, with values."""
+    names = {*function.params, *written_names(function)}
+    said = {isl_name(name): name for name in names}
+    said |= {extent_name(name, axis): f"{name}.shape[{axis}]" for name in names for axis in range(MOST_AXES)}
+    return {said[name]: values[name] for name in sorted(check.made_of & check.names & said.keys())}

@@ -1,5 +1,4 @@
-"""Further rules for the type of what a function returns: numbers of numbers, limits of dtypes, the trace of a matrix, new
-axes."""
+"""Further rules for the type of what a function returns: numbers, limits of dtypes, the trace of a matrix, new axes."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,14 +18,12 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from orion.errors import ArgumentError, OutOfBoundsError, UnsupportedLoopError, describe, of_user, too_wide
+from orion.errors import UnsupportedLoopError, describe, of_user
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.machine_code import give_up_cache, load_machine_code
 from orion.kernel.build.numba_words import of_kernel, place_in_source
+from orion.kernel.build.told import told
 from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
-from orion.kernel.emit.draws import NO_SITE
-from orion.keyed_random import nothing_between
-from orion.source import Span
 
 CONTROL = LEADING.index("control")
 SUPPORT = (
@@ -188,52 +185,10 @@ def left_by(error: Exception, source: KernelSource, control: Any) -> None:
         raise error
     if control[0] in (GO, ABORT):
         control[0] = ABORT
-        better = of_user(_told(error, source))
+        better = of_user(told(error, source))
         if better is not error:
             raise better from error
         raise error
-
-
-def _told(error: Exception, source: KernelSource) -> Exception:
-    """An error that Numba raised, told about the user's source where more is known about it."""
-    if isinstance(error, ZeroDivisionError) and error.args and isinstance(error.args[0], int):
-        place = source.sites[error.args[0]].span
-        hint = "test the divisor first; NumPy's numbers, such as elements of arrays, give inf, nan or 0 instead"
-        return ZeroDivisionError(describe("division by zero", span=place, source=source.user, hint=hint))
-    if isinstance(error, OverflowError) and error.args and isinstance(error.args[0], int):
-        site, *bounds = error.args
-        place = source.sites[site].span
-        if len(bounds) == 2:
-            return OverflowError(too_wide(int(bounds[0]), int(bounds[1]), place, source.user))
-        hint = "use smaller numbers, or convert them first: `int(n)`"
-        return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
-    if isinstance(error, ValueError) and len(error.args) == 2:
-        site, power = error.args
-        what, hint = f"an integer to the power {power} is no integer", "write `2.0 ** k` for `2 ** k`"
-        return ValueError(describe(what, span=source.sites[site].span, source=source.user, hint=hint))
-    if isinstance(error, ValueError) and len(error.args) == 3:
-        site, low, high = error.args
-        what, hint = nothing_between(int(low), int(high)), "`high` itself is never drawn"
-        return ArgumentError(describe(what, span=_place(source, site), source=source.user, hint=hint))
-    if not isinstance(error, IndexError):
-        return error
-    if error.args and isinstance(error.args[0], int):
-        place = source.sites[error.args[0]].span
-        what, hint = "an array has no elements here", "test its length first"
-        return IndexError(describe(what, span=place, source=source.user, hint=hint))
-    helpers = [(match[1], match.start()) for match in re.finditer(r"^@helper_function\ndef (\w+)", source.text, re.M)]
-    if not helpers:
-        return error
-    names = ", ".join(f"`{name}`" for name, _ in helpers)
-    span = source.lines[source.text.count("\n", 0, helpers[0][1])] if len(helpers) == 1 else None
-    span = span if span is not None and span.file == source.user.file else None
-    what = f"a subscript leaves its array in {names}"
-    hint = "test the subscript before it is used; in a helper without an early `return` the place would be known"
-    return OutOfBoundsError(describe(what, span=span, source=source.user, hint=hint))
-
-
-def _place(source: KernelSource, site: int) -> Span | None:
-    return None if site == NO_SITE else source.sites[site].span
 
 
 # ------------------------------------------------------------ errors
