@@ -1,16 +1,17 @@
 """What no message may show: names that Orion made, names of Numba's, files of the cache.
 
-All texts of errors and warnings are noted as they are made (`note_messages`), and looked at after each test
-(`wrong_in`). A name in backquotes is one of the user's where it stands in the source of a function that Orion has
-read. Else it is one of Python's, NumPy's or Orion's, one that a text of Orion's has as an example, or one that the
-message itself tells the user to give something (`x_array = np.array(x)`). All others were made on the way to machine
-code.
+All texts of errors, warnings and plans are noted as they are made (`note_messages`), and looked at after each test
+(`wrong_in`). A name in backquotes, or one that a message says the value of, is one of the user's where it stands in
+the source of a function that Orion has read. Else it is one of Python's, NumPy's or Orion's, one that a text of Orion's
+has as an example, or one that the message itself tells the user to give something (`x_array = np.array(x)`). All others
+were made on the way to machine code.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import keyword
 import math
 import re
@@ -25,6 +26,7 @@ import numpy as np
 
 import orion
 from orion import errors
+from orion.planned import Plan
 from orion.source import SourceText
 
 WARNINGS = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UserWarning)]
@@ -33,6 +35,12 @@ IN_BACKQUOTES = re.compile(r"`([^`\n]*)`")
 STRING = re.compile(r"""("[^"]*"|'[^']*')""")
 WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
 """A name, not an attribute."""
+
+OF_A_LOOP = re.compile(r"(?:reaches|such as|e\.g\.) ((?:\w+ ?= ?-?\d+(?:, | and )?)+)|the loop over \(([\w, ]+)\)")
+"""Where a message names loop variables without backquotes."""
+
+OF_A_COORDINATE = re.compile(r"\b[^\W\d]\w*__(?:trip|\d+)\b")
+"""A name as isl has it: the trips of a loop, an extent."""
 
 GIVEN = re.compile(r"^([\w, ]+) = ")
 """The targets of an assignment."""
@@ -75,13 +83,18 @@ def note_messages() -> Messages:
     for kind in (errors.OrionError, *WARNINGS):
         kind.__init__ = _noting(kind.__init__, found.note)
     errors.OrionError.add_note = _noting(errors.OrionError.add_note, found.note)
-    read = SourceText.__init__
+    told, read = Plan.__str__, SourceText.__init__
+
+    def noted_plan(self: Plan) -> str:
+        text = told(self)
+        found.note(" ".join(text.split()))
+        return text
 
     def noted(self: SourceText, *given: Any, **named: Any) -> None:
         read(self, *given, **named)
         found.read(self)
 
-    SourceText.__init__ = noted
+    SourceText.__init__, Plan.__str__ = noted, noted_plan
     return found
 
 
@@ -104,6 +117,11 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
         yield "a file of the cache"
     for found in SINGLE_ASSIGNMENT.findall(text):
         yield f"a name of Numba's, `{found}`"
+    for found in OF_A_COORDINATE.findall(text):
+        yield f"a name of isl's, `{found}`"
+    of_loops = {name for names in OF_A_LOOP.findall(text) for name in WORD.findall(" ".join(names))}
+    for name in sorted(of_loops - of_user - {"and"}):
+        yield f"a name that nobody has written, `{name}`"
     said = IN_BACKQUOTES.findall(text)
     given = {word for targets in map(GIVEN.match, said) if targets for word in WORD.findall(targets[1])}
     for one in said:
@@ -127,12 +145,16 @@ def known_words() -> frozenset[str]:
     for path in Path(orion.__file__).parent.rglob("*.py"):
         for text in _literals(ast.parse(path.read_text("utf-8"))):
             found.update(word for said in IN_BACKQUOTES.findall(text) for word in WORD.findall(said))
+    found.update(word for one in public if inspect.isfunction(one) for word in inspect.signature(one).parameters)
     return frozenset(found.union(*map(dir, public)))
 
 
 def _literals(tree: ast.Module) -> Iterator[str]:
-    """The texts in some code, with nothing where something is put into them."""
+    """The texts in some code that are no docstrings, with nothing where something is put into them."""
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
+        if id(node) in docstrings:
+            continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.JoinedStr):

@@ -24,6 +24,12 @@ WRONG = [
     ("of '$12load.3'", "`$12load`"),
     ("in /home/me/.cache/orion/orion_kernel_f_0_12ab.py", "cache"),
     ("`a_before[i]` is read", "`a_before`"),
+    ("`turn` passes a value from one iteration to the next", "`turn`"),
+    ("`b.shape[0]` is 5, and the loop reaches once = 0", "`once`"),
+    ("`last_i` (written in line 11) meets itself", "`last_i`"),
+    ("`x0` has only 1 block", "`x0`"),
+    ("blocks of i__trip", "`i__trip`"),
+    ("different iterations meet, such as k=0, x1=-3 and k=1, x1=0", "`x1`"),
 ]
 RIGHT = [
     "`k` and `W[i].shape[0]` of `np.zeros`", "train.py:3: `k`", "`W_array = np.array(W)`; `W_array` is one",
@@ -52,6 +58,47 @@ def test_a_message_with_a_name_that_was_made_fails_a_test(make):
 def test_notes_are_looked_at():
     with pytest.raises(AssertionError, match="a name of Numba's"), MADE.looked_at(frozenset()):
         UnsupportedLoopError("this is not").add_note("Numba: 'k.2'")
+
+
+def read_once(a, b):
+    a[0] = b[7]
+    for i in range(len(a)):
+        a[i] += 1
+
+
+def every_other(a, b):
+    for i in range(0, 20, 2):
+        b[i + 5] = 0
+
+
+@pytest.mark.parametrize(("function", "why"), [(read_once, "5"), (every_other, "5, and the loop reaches i = 0")])
+def test_the_iteration_that_leaves_an_array_is_told_by_names_of_the_user(function, why):
+    with pytest.raises(orion.OutOfBoundsError, match=rf"`b.shape\[0\]` is {why}\n"):
+        orion.parallel_for(function).plan(np.zeros(9), np.zeros(5))
+
+
+def one_round(a, T):
+    for _t in range(T):
+        for i in range(1, a.shape[0] - 1):
+            a[i] = a[i - 1] + a[i + 1]
+
+
+def test_blocks_of_a_coordinate_without_a_name_are_those_of_the_loop():
+    with orion.session(workers=2, force_parallel=True):
+        text = str(orion.parallel_for(one_round).plan(np.zeros(50), 1))
+    assert "the loop has only 1 block for 2 workers [ORN121]" in text
+
+
+def read_after(a, x):
+    for i in range(0, len(a), 3):
+        a[i % 5] += x
+        if a[i] == x:
+            break
+    a[i] = 1.0
+
+
+def test_a_loop_variable_that_is_kept_has_its_own_name_in_a_plan():
+    assert "last_i" not in str(orion.parallel_for(read_after).plan(np.zeros(50), 1.0))
 
 
 # ------------------------------------------------------------ what Numba says

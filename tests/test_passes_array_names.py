@@ -348,6 +348,40 @@ def test_the_plan_says_which_arrays_names_are():
     assert plan._repr_html_().count("u of the source is v here") == 2  # in the table, and in the text
 
 
+def last_row(a, b):
+    prev = np.arange(len(b) + 1)
+    for i in range(len(a)):
+        cur = np.empty_like(prev)
+        cur[0] = i + 1
+        for j in range(len(b)):
+            cur[j + 1] = min(prev[j + 1] + 1, cur[j] + 1, prev[j] + (a[i] != b[j]))
+        prev = cur
+    return prev[-1]
+
+
+def test_rounds_as_many_as_an_array_is_long_are_counted():
+    with orion.session(workers=2):
+        plan = orion.parallel_for(last_row).plan(np.arange(20_000), np.arange(20_000))
+    assert [loop.strategy for loop in plan.loops if loop.runs_on == 2] == ["wavefront"]
+    assert "tiles of (i // 2, 2 * (i // 2) + j + 1)" in str(plan)
+
+
+def swapped_at_times(x, y, r):
+    for t in range(len(r)):
+        x[0] += y[1]
+        for i in range(1, len(x) - 1):
+            y[i] = 0.5 * (x[i - 1] + y[i - 1])
+        if r[t] < 0.5:
+            x, y = y, x
+
+
+def test_the_number_of_a_state_is_told_of_as_the_arrays_that_names_stand_for():
+    plan = orion.parallel_for(swapped_at_times).plan(np.zeros(9), np.zeros(9), np.zeros(9))
+    (reason,) = [one for one in plan.loops[0].reasons if one.code == "ORN104"]
+    assert (reason.message, reason.hint) == ("which arrays x and y stand for depends on the iteration before", "")
+    assert not re.search(r"\bturn\b", str(plan))
+
+
 def test_a_name_that_stands_for_one_array_stays():
     def plain(u, v, T):
         w = u

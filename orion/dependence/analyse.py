@@ -96,6 +96,9 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
             message, hint = f"`{name}` passes a value from one iteration to the next", Hint.SCALAR.format(name=name)
             if _is_compared(name, nest):
                 hint = Hint.BEST.format(name=name)
+            turn = next((one for one in nest.function.turns if one.name == name), None)
+            if turn is not None:
+                message, hint = f"{turn.words} depends on the iteration before", ""
             counted = dict(nest.function.counters).get(name)
             if counted is not None:
                 message = f"how many items `{counted}` has passes from one iteration to the next"

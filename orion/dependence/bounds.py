@@ -239,7 +239,7 @@ def fix_parameters(relation: isl.Set, values: Mapping[str, int]) -> isl.Set:
 def _message(check: BoundsCheck, outside: isl.Set, values: Mapping[str, int], nest: LoopNest) -> str:
     extent, function = values[extent_name(check.array, check.axis)], nest.function
     array, text = (in_users_words(words, function) for words in (check.array, check.text))
-    where, made_of = _reached(check, outside), _made_of(check, values, function)
+    where, made_of = _reached(check, outside, function), _made_of(check, values, function)
     others = [f"pass another `{name}`" for name in made_of if name in function.given]
     larger = f"make `{array}` larger in dimension {check.axis}"
     inside = f", which takes subscripts in {-extent} … {extent - 1} there" if extent else ""
@@ -254,7 +254,7 @@ def _message(check: BoundsCheck, outside: isl.Set, values: Mapping[str, int], ne
     )
 
 
-def _reached(check: BoundsCheck, outside: isl.Set) -> list[str]:
+def _reached(check: BoundsCheck, outside: isl.Set, function: Function) -> list[str]:
     """Say which iteration leaves the array; nothing where its subscript is the same in all."""
     import islpy as isl
 
@@ -262,12 +262,13 @@ def _reached(check: BoundsCheck, outside: isl.Set) -> list[str]:
     dims = {str(name): d for d, name in enumerate(names)}
     if check.made_of.isdisjoint(dims):
         return []
-    where = (
-        f"{name} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
+    said = {isl_name(name): name for name in written_names(function)}  # others are of Orion's making
+    where = [
+        f"{said[name]} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
         for name, d in dims.items()
-        if not name.endswith("__")
-    )
-    return [f"the loop reaches {', '.join(where)}"]
+        if name in said
+    ]
+    return [f"the loop reaches {', '.join(where)}"] if where else []
 
 
 def _made_of(check: BoundsCheck, values: Mapping[str, int], function: Function) -> dict[str, int]:

@@ -115,6 +115,21 @@ class Stands:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """A scalar that is the number of the state in which an iteration begins: which arrays these names of the source
+    stand for (`orion.passes.array_states`)."""
+
+    name: str
+    names: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What it is called where it is told of."""
+        what, verb = ("array", "stands") if len(self.names) == 1 else ("arrays", "stand")
+        return f"which {what} {' and '.join(self.names)} {verb} for"
+
+
+@dataclass(frozen=True, slots=True)
 class HelperLocal:
     """A name that stands for a local of a helper put in place of its call, where the function has another of that name
     (`orion.passes.inline`); or, where `helper` is empty, for a parameter that the function gives another value
@@ -267,8 +282,8 @@ class Function(Keeping):
     what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
     None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
     `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
-    `stands` says of loops which arrays names of the source are there, `helper_locals` which
-    names are those of helpers. `outside` are parameters too: arrays that it has
+    `stands` says of loops which arrays names of the source are there, `turns` which scalars are numbers of such states,
+    `helper_locals` which names are those of helpers. `outside` are parameters too: arrays that it has
     from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
     progress bars of its loops (`orion.frontend.bars`). `reassociates`: scalars that iterations add to may be rounded in
     blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
@@ -298,6 +313,7 @@ class Function(Keeping):
     unpacked: tuple[Unpacked, ...] = ()
     sure: frozenset[str] = frozenset()
     stands: tuple[Stands, ...] = ()
+    turns: tuple[Turn, ...] = ()
     outside: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
     bars: tuple[Bar, ...] = ()
@@ -358,7 +374,7 @@ def _words(function: Function) -> dict[str, str]:
     said = {part.name: part.written for part in function.parts}
     for array in function.rekeyed:
         said |= {array.name: array.array, **dict(array.words)}
-    said |= {value.name: value.written for value in function.by_key}
+    said |= {value.name: value.written for value in function.by_key} | {one.name: one.words for one in function.turns}
     said |= {part.name: part.written for part in function.buffer_parts if part.name != part.buffer}
     for sums in function.accumulated:
         said |= {name: f"{sums.source}[{k}]" for k, name in enumerate(sums.names) if sums.is_tuple}

@@ -61,7 +61,7 @@ def with_one_array_a_name(function: Function, types: Types) -> Function:
         if loop in used
     )
     sure |= exposed_reads(body, function.params).keys() - memory.made_for.keys()  # in a round that is written apart
-    return replace(function, body=body, sure=function.sure | sure, stands=stands)
+    return replace(function, body=body, sure=function.sure | sure, stands=stands, turns=tuple(states.turns))
 
 
 def _memory(function: Function, types: Types, typing: Typing) -> Memory:

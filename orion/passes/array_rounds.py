@@ -27,6 +27,7 @@ from orion.ir.nodes import (
     Expr,
     For,
     If,
+    Node,
     Pass,
     Range,
     Stmt,
@@ -52,10 +53,14 @@ def is_counted(loop: For | While, future: Block) -> bool:
         return False
     space, changed = loop.space, assigned_names(loop.body)
     bounds = [part for bound in (space.start, space.stop) for part in walk(bound)]
-    plain = all(isinstance(part, Const | Var | Dim | Binary | Unary) for part in bounds)
+    plain = all(isinstance(part, Const | Var | Dim | Binary | Unary) or _is_length(part) for part in bounds)
     fixed = (names_in(space.start, space.stop) | {space.var}).isdisjoint(changed)
     is_read = space.var in exposed_reads(future, ())
     return plain and fixed and not is_read and isinstance(step := constant_value(space.step), int) and step > 0
+
+
+def _is_length(part: Node) -> bool:
+    return isinstance(part, Call) and part.function == "len"
 
 
 def as_integer(bound: Expr, kind: ValueType) -> Expr:

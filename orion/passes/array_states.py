@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import leaves_loop
 from orion.ir.exposed import exposed_reads
-from orion.ir.function import Function
+from orion.ir.function import Function, Turn
 from orion.ir.nodes import (
     Assign,
     Break,
@@ -103,6 +103,7 @@ class States:
     number: int
     seen: set[int] = field(default_factory=set)
     stands: dict[int, dict[str, str]] = field(default_factory=dict)
+    turns: list[Turn] = field(default_factory=list)
     size: int = 0
 
     def written_out(self) -> tuple[Stmt, ...]:
@@ -322,6 +323,8 @@ class States:
         span = loop.span
         turn = Var(self.memory.fresh_scalar("turn"), span)
         states = [*ways.steps]
+        differing = {name for one in states for name, _ in one ^ states[0]}
+        self.turns.append(Turn(turn.name, tuple(sorted(differing))))
         begins, ends = len(states), [self.live(one, future) for one in states]
         ends += [one for one in sorted(ways.exits, key=sorted) if one not in ends]
 

@@ -13,6 +13,7 @@ from orion.dependence.access import Access, Dependence
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
+from orion.ir.function import written_names
 from orion.ir.nodes import Binary, Const, Range
 from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
@@ -47,7 +48,8 @@ def blocking_reasons(dependences: Iterable[Dependence], told: Told) -> tuple[Rea
             hint = _hint(dependence, needed) if all(directions(told.nest)) else Hint.STEP
             found.append(Reason(ReasonKind.BLOCKS, "ORN101", message, spans, hint))
         else:
-            found.append(Reason(ReasonKind.BLOCKS, reason.code, f"{message}; {reason.message}", spans, reason.hint))
+            said = reason.message if reason.row.about_scalar else f"{message}; {reason.message}"
+            found.append(Reason(ReasonKind.BLOCKS, reason.code, said, spans, reason.hint))
     return tuple(dict.fromkeys(found))
 
 
@@ -229,6 +231,14 @@ def unknown_range(nest: LoopNest) -> Reason:
     """Why a loop is not cut whose bounds nobody knows before it runs."""
     message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
     return Reason(ReasonKind.BLOCKS, "ORN108", message, (nest.span,), Hint.RANGE)
+
+
+def few_blocks(nest: LoopNest, dim: str, blocks: int, workers: int) -> Reason:
+    """Why fewer workers run a loop than there are: a dimension has so many blocks. Coordinates of a new order have no
+    name in the source."""
+    what = f"`{dim}` has only" if dim in written_names(nest.function) else "the loop has only"
+    message = f"{what} {blocks} block{'s' * (blocks != 1)} for {workers} workers"
+    return Reason(ReasonKind.SIZES, "ORN121", message, (nest.span,), "")
 
 
 def one_by_one(nest: LoopNest) -> Reason:

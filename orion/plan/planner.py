@@ -49,7 +49,7 @@ from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
 from orion.plan.copies import why_no_copies, with_copies
 from orion.plan.dynamic import first_deal, is_dynamic, with_smaller_tiles
-from orion.plan.explain import Told, blocking_reasons, in_turn, not_stronger, one_by_one, unknown_range
+from orion.plan.explain import Told, blocking_reasons, few_blocks, in_turn, not_stronger, one_by_one, unknown_range
 from orion.plan.fused import along, fused_program, keeps_blocks, why_fused, with_members, with_reasons
 from orion.plan.inspected import may_gain, too_short, with_inspection
 from orion.plan.neighbours import handovers, moved_between
@@ -480,9 +480,7 @@ def _worth(
     nest, workers = loop.nest, min(sizes.workers, grid[chosen.space])
     name, extent = nest.dims[chosen.space], extents[chosen.space]
     if workers < sizes.workers:
-        blocks = f"{grid[chosen.space]} block{'s' * (grid[chosen.space] != 1)}"
-        message = f"`{name}` has only {blocks} for {sizes.workers} workers"
-        return workers, (Reason(ReasonKind.SIZES, "ORN121", message, (nest.span,), ""),)
+        return workers, (few_blocks(nest, name, grid[chosen.space], sizes.workers),)
     if workers == 1 or sizes.force_parallel:
         return workers, ()
     here = sizes.at_round(loop.middle_round)

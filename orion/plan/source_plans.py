@@ -13,7 +13,10 @@ from orion.analysis.one_loop import Origin
 from orion.analysis.rules import strength
 from orion.cost.candidate import Strategy
 from orion.cost.placement import Placement, PlacementKind
+from orion.dependence.model import trip_name
+from orion.ir.constants import constant_value
 from orion.ir.nodes import For, Range, walk
+from orion.ir.printer import print_expr
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.passes.between import SYNTHETIC
 from orion.plan.plan import (
@@ -161,9 +164,30 @@ def formulas(part: LoopPlan) -> tuple[str, ...]:
     for node in walk(part.form.origin.nest.loops[0]):
         if isinstance(node, Range):
             names[isl_name(node.var)] = node.var
+            names[trip_name(node)] = _trip(node)
     for name in part.nest.function.params:
         names[isl_name(name)] = name
     return coordinate_formulas(part.form.places, names)
+
+
+def _trip(space: Range) -> str:
+    """The number of a trip, by the variable of its loop.
+
+    >>> from orion.ir.nodes import Const, Unary, Var
+    >>> from orion.ir.spans import NOWHERE
+    >>> zero, one, n = Const(0, NOWHERE), Const(1, NOWHERE), Var("n", NOWHERE)
+    >>> _trip(Range("i", zero, n, Const(2, NOWHERE), NOWHERE)), _trip(Range("i", n, one, Const(-1, NOWHERE), NOWHERE))
+    ('i // 2', 'n - i')
+    """
+    start, step = print_expr(space.start), constant_value(space.step)
+    if not isinstance(step, int):
+        return f"({space.var} - {start}) // {print_expr(space.step)}"
+    ahead = space.var if start == "0" else f"{space.var} - {start}"
+    if step < 0:
+        ahead = f"{start} - {space.var}"
+    if abs(step) == 1:
+        return ahead
+    return f"{ahead if ahead.isidentifier() else f'({ahead})'} // {abs(step)}"
 
 
 def coordinate_formulas(places: str, names: dict[str, str]) -> tuple[str, ...]:
@@ -200,6 +224,8 @@ def _formula(function: isl.Aff, names: dict[str, str]) -> str:
                 terms.append((factor, _python_name(function.get_dim_name(kind, position), names)))
     terms.sort(key=lambda term: term[0] < 0)  # "i - n" rather than "-n + i"
     constant = int(function.get_constant_val().to_python())
+    alone = len(terms) == 1 and not constant and terms[0][0] == 1
+    terms = [(factor, name if alone or "(" in name or " " not in name else f"({name})") for factor, name in terms]
     words = [(factor, name if abs(factor) == 1 else f"{abs(factor)} * {name}") for factor, name in terms]
     if constant or not words:
         words.append((constant, str(abs(constant))))
