@@ -265,7 +265,7 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     ]
     changed = assigned_places(function.body)  # those have other values than the arguments when their loop begins
     assumed = (one for variant in every for one in variant.program.function.assumed if isinstance(one, OfSizes))
-    used |= {name for one in assumed for name in one.names}
+    used |= names_behind(function, {name for one in assumed for name in one.names})
     parameters = tuple(name for name in integers if not used.isdisjoint({name, isl_name(name)}) and name not in changed)
     written = frozenset(use.array for loop in every[-1].loops for use in loop.uses if use.is_written)
     written |= stored_arrays(function)

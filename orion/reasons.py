@@ -84,6 +84,7 @@ class Hint:
     LAST = "set another name than `{name}`, which a bound of the loop reads"
     VARIABLE = "give what the body assigns to the loop variable `{name}` another name"
     RANGE = "pass the bound as an argument, or compute it from arguments and shapes in integers, with `//` for `/`"
+    TRUTH = "pass an integer, `int({name})`"
     LIMIT = "simpler subscripts, or a loop for each statement, may be looked at in time"
 
 

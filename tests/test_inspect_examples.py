@@ -72,3 +72,50 @@ def test_what_may_meet_is_not_said_to_meet():
 
     plan = orion.parallel_for(counted).plan(np.zeros(9, int), np.ones(9))
     assert "may meet" in "; ".join(reason.message for reason in plan.reasons)
+
+
+def beyond(a, k):
+    for i in range(10):
+        a[i + a.size // k] = a[i] + 1.0
+
+
+def beyond_a_square(a, k):
+    for i in range(10):
+        a[i + k * k] = a[i] + 1.0
+
+
+@pytest.mark.parametrize("function", [beyond, beyond_a_square])
+def test_a_subscript_that_is_not_affine_gives_no_example(function):
+    plan = orion.parallel_for(function).plan(np.ones(50), 3)
+    (reason,) = plan.reasons
+    assert reason.code == "ORN103"
+    assert " and i=" not in f"{plan} {reason.message}"
+    assert all(one["witness"] is None for one in plan.to_dict()["loops"][0]["dependences"])
+
+
+def test_an_example_of_a_new_order_has_values_of_the_loop_variables():
+    def swept(a, p, q):
+        for i in range(a.shape[0]):
+            for j in range(20):
+                a[i, j] += p[i] * q[j]
+            s = a[i].sum()
+            for j in range(20):
+                a[i, j] -= s
+            p[i] = a[i].max()
+
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(swept).plan(np.ones((30, 20)), np.ones(30), np.ones(20))
+    assert plan.is_parallel
+    assert "j=20" not in str(plan)
+    assert "a: iterations with the same i conflict" in str(plan)
+
+
+def test_a_witness_has_the_values_of_the_variables():
+    def every_other(a, n):
+        for i in range(2, n, 2):
+            a[i] = 0.5 * a[i - 2]
+
+    plan = orion.parallel_for(every_other).plan(np.ones(50), 40)
+    assert "such as i=2 and i=4" in str(plan)
+    (dependence,) = plan.to_dict()["loops"][0]["dependences"]
+    assert dependence["witness"] == [[2], [4]]

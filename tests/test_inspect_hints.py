@@ -229,6 +229,20 @@ CASES = [
         cured=lambda a, counts: (a, int(counts[0])),
     ),
     Case(
+        "ORN108", Hint.RANGE, name="a start",
+        loop="def f(a, first):\n    for i in range(first[0], a.shape[0]):\n        a[i] += 1.0",
+        cure="def f(a, first):\n    for i in range(first, a.shape[0]):\n        a[i] += 1.0",
+        given=lambda: (vector(), np.array([7])),
+        cured=lambda a, first: (a, int(first[0])),
+    ),
+    Case(
+        "ORN108", Hint.TRUTH.format(name="n"), name="a truth value",
+        loop="def f(a, n):\n    for i in range(9 * n):\n        a[i] += 1.0",
+        cure="def f(a, n):\n    for i in range(9 * n):\n        a[i] += 1.0",
+        given=lambda: (vector(), True),
+        cured=lambda a, n: (a, int(n)),
+    ),
+    Case(
         "ORN110", Hint.EXIT, name="break",
         loop="def f(a, limit):\n    for i in range(a.shape[0]):\n        if a[i] > limit:\n            break\n"
         "        a[i] = 2.0 * a[i]",

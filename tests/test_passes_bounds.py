@@ -3,10 +3,14 @@ before they run, and shared out."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import orion
+from orion.reasons import Hint
+from tests.loop_text import defined
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "error::orion.UnprovedWarning")
 
@@ -93,7 +97,24 @@ def all_elements(A, out):
 X = np.arange(400.0)
 GRID = np.zeros((20, 20))
 
+def from_some_operations(x, k, out):
+    for i in range(k >> 1, x.shape[0]):
+        out[i] += x[i]
+    for i in range(k if k > 2 else 3, int(x.shape[0] / k)):
+        out[i] -= x[i]
+
+
+def given_anew(x, n, out):
+    for i in range(n):
+        out[i] += x[i]
+    n = x.shape[0]
+    for i in range(n):
+        out[i] += x[i]
+
+
 PARALLEL = [
+    (from_some_operations, (X, 5, X * 0)),
+    (given_anew, (X, 30, X * 0)),
     (zipped, (X, X + 1, X[:300], X[:350], X * 0)),
     (least_of_three, (X, 300, 200, 100, X * 0)),
     (most_of_three, (X, 60, 70, 80, X * 0)),
@@ -135,6 +156,37 @@ def test_gives_what_python_gives(function, arguments, workers):
     want = function(*other)
     for one, two in zip((got, *mine), (want, *other), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+STARTS = [
+    "int(k)", "abs(k)", "k >> 1", "k & 3", "k | 3", "k ^ 1", "1 << 3", "2**k", "round(k)", "np.int64(k)", "int(k / 2)",
+    "k if k > 2 else 3", "math.floor(k / 2)", "math.ceil(0.5 * k)", "np.minimum(k, 6)", "np.maximum(k - 9, 0)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_a_start_that_is_computed_from_arguments_is_known_when_a_call_begins(start):
+    source = f"def f(a, k):\n    for i in range({start}, a.shape[0]):\n        a[i] += 1.0"
+    function = orion.parallel_for(defined(source, math=math))
+    plan = function.plan(np.zeros(50), 3)
+    assert plan.is_parallel
+    assert plan.loops[0].iterations == 50 - eval(start, {"np": np, "math": math, "k": 3})
+    assert "i_start" not in str(plan)
+    if isinstance(first := eval(start, {"np": np, "math": math, "k": -3}), int) and first < 0:
+        assert not function.plan(np.zeros(50), -3).is_parallel  # negative values count from the end
+
+
+UNKNOWN_STARTS = ["math.floor(x)", "int(x)", "idx[0]", "idx.max()"]
+
+
+@pytest.mark.parametrize("start", UNKNOWN_STARTS)
+def test_a_start_that_nobody_knows_is_the_reason_and_no_example_is_made_up(start):
+    source = f"def f(a, x, idx):\n    for i in range({start}, a.shape[0]):\n        a[i] += 1.0"
+    plan = orion.parallel_for(defined(source, math=math)).plan(np.zeros(50), 3.5, np.array([3, 4]))
+    (reason,) = plan.loops[0].reasons
+    assert (reason.code, reason.hint) == ("ORN108", Hint.RANGE)
+    assert f"begins at `{start}`, which is not known before it runs: negative values of `i`" in reason.message
+    assert "such as" not in str(plan)
 
 
 @pytest.mark.parametrize("sizes", [(20, 0), (3, 20), (-20, 20), (0, 1)])

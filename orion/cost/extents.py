@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from orion.dependence.bounds import fix_parameters
 from orion.ir.constants import fold
 from orion.ir.function import Function
-from orion.ir.nodes import INTEGER, Binary, Call, Const, Dim, Node, Unary, Var, names_in, walk
+from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Dim, Node, Unary, Var, names_in, walk
 from orion.ir.types import Shapes
 from orion.passes.local_arrays import definitions
 from orion.sets.maps import Maps
@@ -137,14 +137,24 @@ def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
         case Binary(op, left, right):
             one, other = evaluated(left, values), evaluated(right, values)
             return None if one is None or other is None else fold(op, one, other)
-        case Call(function, (inner,)) if function == INTEGER:
+        case Call(function, (inner,)) if function in (INTEGER, "np.int64", "round"):
             return evaluated(inner, values)
-        case Call("int", (inner,)):
+        case Call("abs", (inner,)):
+            number = evaluated(inner, values)
+            return None if number is None else abs(number)
+        case Call("int" | "math.floor" | "math.ceil" | "math.trunc" as name, (inner,)):
             real = _number(inner, values)
-            return None if real is None or not math.isfinite(real) else int(real)
-        case Call("min" | "max" as name, parts):
+            whole = int if name == "int" else getattr(math, name.removeprefix("math."))
+            return None if real is None or not math.isfinite(real) else int(whole(real))
+        case Call("min" | "max" | "np.minimum" | "np.maximum" as name, parts):
             found = [value for value in (evaluated(part, values) for part in parts) if value is not None]
-            return None if len(found) < len(parts) else min(found) if name == "min" else max(found)
+            least = name in ("min", "np.minimum")
+            return None if len(found) < len(parts) else min(found) if least else max(found)
+        case Choose(Compare((op,), operands), then, orelse) if op in COMPARISONS:
+            left, right = (evaluated(one, values) for one in operands)
+            if left is None or right is None:
+                return None
+            return evaluated(then if COMPARISONS[op](left, right) else orelse, values)
         case _:
             return None
 
@@ -176,6 +186,10 @@ CORRECTLY_ROUNDED = frozenset({"math.ceil", "math.floor", "math.trunc", "math.sq
 
 LARGEST, EXACT = 2**63, 2**53
 """Integers of 64 bits end before the one; float64 has all of them up to the other."""
+
+COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 
 ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,8 @@ from orion.ir.assigned import assigned_names
 from orion.ir.assumed import OfSizes
 from orion.ir.function import Function
 from orion.ir.types import ArrayType, ScalarType, Types
+from orion.passes.local_arrays import definitions as given_once
+from orion.passes.sizes import is_size
 from orion.sets.affine import Form, parameter
 from orion.sets.names import extent_name, isl_name
 
@@ -31,7 +33,18 @@ class GivenSizes:
         integers = [name for name in function.given if _is_integer(types, name) and name not in changed]
         extents = {one for name in function.given for one in _extents(types, name)}
         forms = {**{name: parameter(name) for name in integers}, **definitions(function)}
-        return cls(forms, frozenset({*map(isl_name, integers), *extents}))
+        return cls(forms, frozenset({*map(isl_name, (*integers, *_named(function, types, integers))), *extents}))
+
+
+def _named(function: Function, types: Types, integers: Iterable[str]) -> set[str]:
+    """The names that the function gives once, whose values are made of integers and extents that the call gives."""
+    changed = assigned_names(function.body)
+    arrays = {name for name in function.given if isinstance(types[name], ArrayType) and name not in changed}
+    known = {*integers}
+    for name, value in given_once(function).items():
+        if is_size(value, arrays, known, may_fail=True):
+            known.add(name)
+    return known.difference(integers)
 
 
 def _is_integer(types: Types, name: str) -> bool:

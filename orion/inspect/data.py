@@ -21,7 +21,7 @@ from orion.ir.replicas import Replica
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import Deal, Even
-from orion.plan.explain import witness_pair
+from orion.plan.explain import Told, possible_pair, values_of
 from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import (
     Considered,
@@ -83,8 +83,8 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
       parallel), `private` (those of which each iteration must have its own) and `reasons` (what is not about arrays);
     - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
-      (isl text), `witness` (the coordinates of two iterations that conflict, or None), all by coordinates: of a
-      range whose step is not 1, the number of the trip, from 0;
+      (isl text), by coordinates: of a range whose step is not 1, the number of the trip, from 0; and `witness`, what
+      the variables are in two iterations that conflict, or None;
     - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
       "max", "last" or "first", `comparison`: the operator or None, `line`); `exits` (`word` and `line` of what
       ends the loop early, where later iterations may run); `scans` (`names` that iterations hand on, `block`: the
@@ -319,9 +319,10 @@ def _part(part: LoopPlan) -> dict[str, Any]:
 
 
 def _dependence(dependence: Dependence, loop: LoopPlan) -> dict[str, Any]:
-    pair = witness_pair(dependence, len(loop.nest.dims), dict(loop.known))
+    told = Told(loop.nest, dict(loop.known))
+    pair = possible_pair(dependence, told)
     return {
-        "witness": None if pair is None else [list(iteration) for iteration in pair],
+        "witness": None if pair is None else [values_of(iteration, told) for iteration in pair],
         "array": dependence.array,
         "kind": dependence.kind,
         "source": _access(dependence.source),

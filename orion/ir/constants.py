@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from orion.ir.nodes import Binary, Const, Expr, Unary
 
+BITS = 64
+"""No integer is shifted or raised by more: it would not fit."""
+
 
 def fold(op: str, left: int, right: int) -> int | None:
     """The value of an operation on integers, as Python computes it; None where it has none that is an integer.
@@ -22,6 +25,18 @@ def fold(op: str, left: int, right: int) -> int | None:
             return left // right
         case "%" if right:
             return left % right
+        case "&":
+            return left & right
+        case "|":
+            return left | right
+        case "^":
+            return left ^ right
+        case ">>" if right >= 0:
+            return left >> right
+        case "<<" if 0 <= right < BITS:
+            return left << right
+        case "**" if 0 <= right < BITS:
+            return int(left**right)
         case _:
             return None
 

@@ -18,9 +18,11 @@ from dataclasses import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import (
+    INTEGER,
     Assign,
     Binary,
     Call,
+    Choose,
     Const,
     Count,
     Expr,
@@ -118,8 +120,10 @@ def _gives(statement: Stmt, name: str) -> bool:
 
 def _is_not_affine(part: object) -> bool:
     match part:
-        case Count():
+        case Count() | Choose() | Binary("&" | "|" | "^" | "<<" | ">>" | "**" | "/"):
             return True
+        case Call(function):
+            return function not in ("min", "max", "len", INTEGER)
         case Binary("*", left, right):
             return not (_is_number(left) or _is_number(right))
         case Binary("//" | "%", _, right):

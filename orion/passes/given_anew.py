@@ -27,12 +27,13 @@ INTEGER = ScalarType("int64", weak=True)
 
 
 def with_parameters_given_anew(function: Function, types: Types) -> Function:
-    """The function with names of their own for what it gives to parameters that are no integers of Python's."""
+    """The function with names of their own for what it gives to parameters; to integers of Python's, where the value of
+    the call is not read any more: both then have values that are known when a call begins."""
     changed = assigned_names(function.body)
     names = [name for name in function.params if name in changed and isinstance(types.get(name), ScalarType)]
     taken = {*function.params, *changed, *names_in(*function.body)}
     for name in names:
-        if types[name] != INTEGER:
+        if types[name] != INTEGER or not _is_read_from_there(function.body, name):
             own = fresh(f"{name}_", taken)
             body = _from_there(function.body, name, own)
             if body != function.body:
@@ -41,9 +42,19 @@ def with_parameters_given_anew(function: Function, types: Types) -> Function:
     return function
 
 
+def _first(body: tuple[Stmt, ...], name: str) -> int:
+    """The place of the first statement that gives a name a value."""
+    return next(place for place, statement in enumerate(body) if name in assigned_names((statement,)))
+
+
+def _is_read_from_there(body: tuple[Stmt, ...], name: str) -> bool:
+    """Whether what a parameter is given in the call may be read in the statement that gives it another, or later."""
+    return name in exposed_reads(body[_first(body, name) :], ())
+
+
 def _from_there(body: tuple[Stmt, ...], name: str, own: str) -> tuple[Stmt, ...]:
-    first = next(place for place, statement in enumerate(body) if name in assigned_names((statement,)))
-    if name not in exposed_reads(body[first:], ()):
+    first = _first(body, name)
+    if not _is_read_from_there(body, name):
         return (*body[:first], *(renamed(statement, {name: own}) for statement in body[first:]))
     return expand(body, lambda statement: (_with_own_variable(statement, name, own),))
 

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import replace
 
 from orion.ir.assigned import assigned_by, assigned_names, assignments
+from orion.ir.constants import BITS
 from orion.ir.exposed import exposed_reads
 from orion.ir.function import Function
 from orion.ir.nodes import (
@@ -27,6 +28,8 @@ from orion.ir.nodes import (
     Binary,
     Bind,
     Call,
+    Choose,
+    Compare,
     Const,
     Count,
     Dim,
@@ -104,11 +107,39 @@ def is_size(expr: Expr, arrays: Set[str], sizes: Set[str], *, may_fail: bool) ->
             parts = (left,)
         case Binary("+" | "-" | "*" | "//" | "%" as op, left, right) if may_fail or op in "+-*":
             parts = left, right
-        case Call(function, parts) if function in ("min", "max", INTEGER) and parts and not expr.keywords:
+        case Binary("&" | "|" | "^", left, right):
+            parts = left, right
+        case Binary("<<" | ">>", left, Const(int(shift))) if 0 <= shift < BITS:
+            parts = (left,)
+        case Binary("**", left, right) if may_fail:
+            parts = left, right
+        case Call("int" | "math.floor" | "math.ceil" | "math.trunc", (real,)) if not expr.keywords:
+            return _is_real(real, arrays, sizes, may_fail=may_fail)
+        case Call(function, parts) if function in OF_INTEGERS and parts and not expr.keywords:
             pass
+        case Choose(Compare((_,), parts), then, orelse):
+            parts = *parts, then, orelse
         case _:
             return False
     return all(is_size(part, arrays, sizes, may_fail=may_fail) for part in parts)
+
+
+OF_INTEGERS = frozenset({"min", "max", "np.minimum", "np.maximum", "abs", "round", "np.int64", INTEGER})
+"""Functions of integers that are integers."""
+
+
+def _is_real(expr: Expr, arrays: Set[str], sizes: Set[str], *, may_fail: bool) -> bool:
+    """Whether an expression is a number made of sizes by arithmetic."""
+    match expr:
+        case Binary("/", left, Const(int(divisor))) if divisor:
+            parts: tuple[Expr, ...] = (left,)
+        case Binary("+" | "-" | "*" | "/" as op, left, right) if may_fail or op != "/":
+            parts = left, right
+        case Const(float()):
+            return True
+        case _:
+            return is_size(expr, arrays, sizes, may_fail=may_fail)
+    return all(_is_real(part, arrays, sizes, may_fail=may_fail) for part in parts)
 
 
 def _given_the_same(function: Function) -> set[str]:

@@ -9,11 +9,12 @@ from functools import reduce
 from orion.cost.sizes import Sizes
 from orion.dependence.conditions import as_set, holds, is_possible
 from orion.ir.assumed import Assumed, OfArray, OfSizes, OfWorkers
-from orion.ir.function import Function, in_users_words
+from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import Binary, Dim, Expr, For, Logic, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.spans import NOWHERE
 from orion.ir.types import ArrayType, ScalarType, Types
+from orion.passes.local_arrays import definitions
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan
 from orion.reasons import Reason
 from orion.rewrites.reorder.expressions import from_isl
@@ -91,7 +92,8 @@ def _names(function: Function, types: Types) -> Mapping[str, Expr]:
                 names |= {extent_name(name, axis): Dim(name, axis, NOWHERE) for axis in range(ndim)}
             case _:
                 pass
-    return names
+    written = written_names(function)
+    return names | {isl_name(name): value for name, value in definitions(function).items() if name not in written}
 
 
 def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[Assumed]) -> FunctionPlan:

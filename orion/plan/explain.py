@@ -14,12 +14,14 @@ from orion.dependence.bounds import fix_parameters
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.function import written_names
-from orion.ir.nodes import Binary, Const, Range
+from orion.ir.nodes import Binary, Const, Expr, Range, names_in
 from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
+from orion.ir.types import ScalarType, Types
 from orion.reasons import Hint, Reason, ReasonKind
-from orion.sets.affine import has_unit_step
+from orion.sets.affine import Affine, affine_form, has_unit_step, parameter
 from orion.sets.maps import Maps
+from orion.sets.names import isl_name
 from orion.source import Span
 
 if TYPE_CHECKING:
@@ -28,16 +30,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What reasons are told of: a loop in a call. `known` are the values of isl's parameters there."""
+    """What reasons are told of: a loop in a call. `known` are the values of isl's parameters there. `has_values`: the
+    coordinates of its iterations are values of what its dimensions are called by, in all statements."""
 
     nest: LoopNest
     known: Mapping[str, int] = field(default_factory=dict)
     maps: Maps = field(default_factory=Maps)
+    has_values: bool = True
 
 
-def blocking_reasons(dependences: Iterable[Dependence], told: Told) -> tuple[Reason, ...]:
-    """One reason per pair of accesses that conflict, in program order."""
+def blocking_reasons(dependences: Iterable[Dependence], told: Told, symbolic: bool = False) -> tuple[Reason, ...]:
+    """One reason per pair of accesses that conflict, in program order; one alone where they meet only by what is not
+    known of the place where a loop begins. `symbolic`: no sizes are known."""
     dependences = tuple(dependences)
+    start = None if symbolic else unknown_start(dependences, told)
+    if start is not None:
+        return (start,)
     needed = {dependence.sink.span for dependence in dependences if dependence.kind == "flow"}
     found = []
     for dependence in by_pair(dependences):
@@ -112,14 +120,37 @@ def iterations_in_words(dependence: Dependence, nest: LoopNest) -> str:
 
 def witness(dependence: Dependence, told: Told) -> str:
     """Two iterations of the call that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
-    nest = told.nest
-    pair = witness_pair(dependence, len(nest.dims), told.known, told.maps)
-    if pair is None:
+    nest, pair = told.nest, possible_pair(dependence, told)
+    if pair is None or not told.has_values:
         return ""
     first, second = (_coordinates(values, nest) for values in pair)
     if dependence.kind == "conflict":  # neither comes first: name the smaller one first
         first, second = sorted((first, second))
     return "" if first == second else f"{first} and {second}"
+
+
+def possible_pair(dependence: Dependence, told: Told) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The coordinates of two iterations that conflict, source first; None where too little is known of subscripts or
+    bounds to give such that are possible in the call."""
+    if dependence.reason is not None and dependence.reason.code in WITHOUT_EXAMPLE:
+        return None
+    if not all(_is_known(space.start, told) for space in told.nest.ranges):
+        return None
+    return witness_pair(dependence, len(told.nest.dims), told.known, told.maps)
+
+
+def values_of(coordinates: Sequence[int], told: Told) -> list[int | str]:
+    """What the variables of a loop are at some coordinates; as text where that is not a number."""
+    found: list[int | str] = []
+    for dim, coordinate in enumerate(coordinates):
+        space, ahead = _range(told.nest, dim), _ahead(told.nest, dim, coordinate)
+        if space is None or has_unit_step(space):
+            found.append(coordinate)
+            continue
+        start = evaluated(space.start, told.known)
+        known = None if start is None or ahead is None else start + ahead
+        found.append(_value(told.nest, dim, coordinate) if known is None else known)
+    return found
 
 
 def witness_pair(
@@ -135,9 +166,7 @@ def witness_pair(
             relation = fix_parameters(relation.wrap(), known).unwrap()
             apart = relation.subtract(_same_key(relation, dims))
             pairs = (relation if apart.is_empty() else apart).wrap()
-            usual = pairs  # where bounds are read from arrays isl knows nothing of them
-            for dim in range(pairs.dim(isl.dim_type.set)):
-                usual = usual.lower_bound_val(isl.dim_type.set, dim, isl.Val.zero(pairs.get_ctx()))
+            usual = _from_zero(pairs)  # where bounds are read from arrays isl knows nothing of them
             point = pairs.sample_point() if usual.is_empty() else usual.lexmin().sample_point()
     except CapReached:
         return None
@@ -148,6 +177,19 @@ def witness_pair(
         return tuple(point.get_coordinate_val(isl.dim_type.set, start + d).to_python() for d in range(dims))
 
     return coordinates(0), coordinates(relation.dim(isl.dim_type.in_))
+
+
+WITHOUT_EXAMPLE = frozenset({"ORN103", "ORN107"})
+"""Reasons by which accesses, or iterations, are taken to be more than they are."""
+
+
+def _from_zero(iterations: isl.Set) -> isl.Set:
+    """Those of some coordinates that are not negative."""
+    import islpy as isl
+
+    for dim in range(iterations.dim(isl.dim_type.set)):
+        iterations = iterations.lower_bound_val(isl.dim_type.set, dim, isl.Val.zero(iterations.get_ctx()))
+    return iterations
 
 
 def _same_key(relation: isl.Map, dims: int) -> isl.Map:
@@ -227,10 +269,45 @@ def _against(strategy: str, pair: Dependence, told: Told) -> Reason:
     return Reason(ReasonKind.RULES_OUT, code, f"not {strategy}: {describe_pair(pair, told)}", spans, "")
 
 
-def unknown_range(nest: LoopNest) -> Reason:
-    """Why a loop is not cut whose bounds nobody knows before it runs."""
+def unknown_range(nest: LoopNest, types: Types) -> Reason:
+    """Why a loop is not cut whose bounds nobody knows before it runs, or are no integers."""
+    bounds = names_in(*(bound for space in nest.ranges for bound in (space.start, space.stop)))
+    truth = sorted(name for name in bounds if types.get(name) == ScalarType("bool", True))
+    if truth:
+        message = f"`{truth[0]}`, in a bound of the loop, is a truth value"
+        return Reason.of("ORN108", message, nest.span, hint=Hint.TRUTH.format(name=truth[0]))
     message = "the bounds of the loop are computed while the function runs: its iterations cannot be shared out before"
-    return Reason(ReasonKind.BLOCKS, "ORN108", message, (nest.span,), Hint.RANGE)
+    return Reason.of("ORN108", message, nest.span)
+
+
+def unknown_start(dependences: Iterable[Dependence], told: Told) -> Reason | None:
+    """Why a loop is serial that begins at a place which is not known before it runs: only negative values of its
+    variable would have its iterations meet. None for any other loop."""
+    pairs = tuple(dependences)
+    space = next((one for one in told.nest.ranges if not _is_known(one.start, told)), None)
+    if space is None or not pairs or any(one.reason is not None for one in pairs):
+        return None
+    try:
+        for one in pairs:
+            relation = told.maps.map(one.relation)
+            with capped(relation.get_ctx()):
+                if not _from_zero(fix_parameters(relation.wrap(), told.known)).is_empty():
+                    return None
+    except CapReached:
+        return None
+    message = (
+        f"the loop over `{space.var}` begins at `{print_expr(space.start)}`, which is not known before it runs: "
+        f"negative values of `{space.var}` would count from the end of `{pairs[0].array}`"
+    )
+    return Reason(ReasonKind.BLOCKS, "ORN108", message, (told.nest.span,), Hint.RANGE)
+
+
+def _is_known(start: Expr, told: Told) -> bool:
+    """Whether the first value of a loop is known before it runs, or in the loops around it."""
+    given = {*told.nest.function.given, *told.nest.dims}
+    names = {name for name in names_in(start) if name not in given and isl_name(name) not in told.known}
+    is_affine = isinstance(affine_form(start, {name: parameter(name) for name in names_in(start)}), Affine)
+    return is_affine and not names
 
 
 def few_blocks(nest: LoopNest, dim: str, blocks: int, workers: int) -> Reason:

@@ -345,9 +345,9 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     written = origin_of(loop) or loop
     pairs = written.analysis.dependences
     told = Told(written.nest, values, maps)
-    why = not_stronger(strategy, pairs, told) if chosen else blocking_reasons(pairs, told)
+    why = not_stronger(strategy, pairs, told) if chosen else blocking_reasons(pairs, told, sizes.symbolic)
     if not known and (loop.candidates or not (analysis.reasons or why or loop.capped or is_single(nest))):
-        why = (*why, unknown_range(nest))
+        why = (*why, unknown_range(nest, types))
     elif known and not legal:
         why = (*why, one_by_one(nest))
     plan = LoopPlan(

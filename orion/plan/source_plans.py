@@ -129,6 +129,17 @@ def in_formulas(part: LoopPlan) -> LoopPlan:
     return replace(part, nest=replace(part.nest, dims=dims))
 
 
+def has_values(part: LoopPlan) -> bool:
+    """Whether the coordinates of a part of a merged plan are the values of its formulas in all statements."""
+    import islpy as isl
+
+    if not isinstance(part.form, Reordered):
+        return True
+    maps: list[isl.Map] = []
+    isl.UnionMap(part.form.places).foreach_map(maps.append)
+    return len({coordinate_formulas(str(isl.UnionMap(one)), {}) for one in maps}) == 1
+
+
 def enclosing_loops(plan: FunctionPlan, number: int) -> tuple[For, ...]:
     """The `for`s that stand around planned loop `number`, outermost first: those of the source (`index` is not
     negative), and those that a new order has."""

@@ -7,12 +7,14 @@ definition. Integers are taken to have no bounds.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
+from orion.ir.constants import fold
 from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Count, Dim, Expr, Logic, Unary, Var
 from orion.rewrites.skewed_buffers.halfspaces import Form, combined
 from orion.sets.names import RESERVED, extent_name, isl_name, sum_text
@@ -240,9 +242,20 @@ class Scope:
                 return multiple(self.value(operand), -1 if op == "-" else 1)
             case Binary(op, left, right):
                 return self.binary(op, self.value(left), self.value(right))
+            case Call("int" | "math.floor" | "math.ceil" as function, (Binary("/", left, right),)):
+                return self.rounded(function, self.value(left), self.value(right))
             case Call(function, (operand,)) if function == INTEGER:
                 return self.value(operand)
-            case Call("min" | "max" as kind, arguments):
+            case Call("int" | "round" | "np.int64", (operand,)):
+                known = self.value(operand)
+                if constant(known) is None:  # it may be no integer
+                    raise UnprovedError("a number as an integer")
+                return known
+            case Call("abs", (operand,)):
+                known = self.value(operand)
+                return extreme("max", [known, multiple(known, -1)])
+            case Call("min" | "max" | "np.minimum" | "np.maximum" as function, arguments):
+                kind = "min" if function in ("min", "np.minimum") else "max"
                 found = extreme(kind, [self.value(part) for part in arguments])
                 return self.same.get(repr(found), found)
             case Choose(test, then, orelse):
@@ -266,7 +279,19 @@ class Scope:
             sign = 1 if number > 0 else -1
             quotient = self.quotient(combined((sign, plain)), sign * number)  # a // -b = -a // b
             return quotient if op == "//" else total(plain, multiple(quotient, -number))
+        elif number is not None and (known := constant(left)) is not None:
+            folded = fold(op, known, number)
+            if folded is not None:
+                return {"": folded} if folded else {}
         raise UnprovedError(f"an operation `{op}` that is not affine")
+
+    def rounded(self, function: str, left: Value, right: Value) -> Value:
+        """A quotient of numbers as an integer, where float64 has all integers up to them."""
+        whole, divisor = constant(left), constant(right)
+        if whole is None or not divisor or max(abs(whole), abs(divisor)) > 2**53:
+            raise UnprovedError("a quotient")
+        found = {"int": int, "math.floor": math.floor, "math.ceil": math.ceil}[function](whole / divisor)
+        return {"": found} if found else {}
 
     def condition(self, test: Expr, wanted: bool) -> str:
         """The condition that a test holds, or that it does not."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orion.dependence.access import Access, Dependence
 from orion.plan.explain import Told, iterations_in_words, witness
 from orion.plan.plan import LoopPlan
-from orion.plan.source_plans import in_formulas
+from orion.plan.source_plans import has_values, in_formulas
 from orion.reasons import Reason, ReasonKind
 from orion.source import SourceText, Span
 
@@ -69,10 +69,11 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     every = dict.fromkeys(a for d in group for a in (d.source, d.sink))  # in an order that is always the same
     accesses = sorted(every, key=lambda a: (a.span, a.is_write))
     first, source = group[0], loop.nest.function.source
+    told = Told(loop.nest, dict(loop.known), has_values=has_values(loop))
     return Conflict(
         array=first.array,
         iterations=iterations_in_words(first, loop.nest),
-        example=next(filter(None, (witness(one, Told(loop.nest, dict(loop.known))) for one in group)), ""),
+        example=next(filter(None, (witness(one, told) for one in group)), ""),
         reads=_by_text((a for a in accesses if not a.is_write), source),
         writes=_by_text((a for a in accesses if a.is_write), source),
         distance=first.distance,

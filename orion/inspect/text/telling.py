@@ -25,7 +25,7 @@ from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import Told, not_stronger
 from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict, Weighed
-from orion.plan.source_plans import enclosing_loops, in_formulas
+from orion.plan.source_plans import enclosing_loops, has_values, in_formulas
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
 
@@ -386,7 +386,8 @@ def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
     for part in loop.parts:
         if isinstance(part.form, Reordered) and part.strategy == loop.strategy:
             shown = in_formulas(part)
-            reasons = not_stronger(part.strategy, shown.dependences, Told(shown.nest, dict(shown.known)))
+            told = Told(shown.nest, dict(shown.known), has_values=has_values(part))
+            reasons = not_stronger(part.strategy, shown.dependences, told)
             yield from ruled_out(replace(shown, reasons=reasons))
             return
 
