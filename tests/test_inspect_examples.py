@@ -87,9 +87,8 @@ def beyond_a_square(a, k):
 @pytest.mark.parametrize("function", [beyond, beyond_a_square])
 def test_a_subscript_that_is_not_affine_gives_no_example(function):
     plan = orion.parallel_for(function).plan(np.ones(50), 3)
-    (reason,) = plan.reasons
-    assert reason.code == "ORN103"
-    assert " and i=" not in f"{plan} {reason.message}"
+    assert {reason.code for reason in plan.reasons} == {"ORN103"}
+    assert " and i=" not in "; ".join((str(plan), *(reason.message for reason in plan.reasons)))
     assert all(one["witness"] is None for one in plan.to_dict()["loops"][0]["dependences"])
 
 

@@ -275,3 +275,67 @@ def test_loops_in_what_a_new_order_runs_once_are_told_of():
 
 def first_of(function):
     return function.__code__.co_firstlineno
+
+
+def one_pass(X, y, w, rate):
+    for i in range(len(X)):
+        e = X[i] @ w - y[i]
+        w -= rate * e * X[i]
+
+
+def time_steps(u, v, T):
+    for t in range(T):
+        for i in range(1, u.shape[0] - 1):
+            v[i] = u[i - 1] * t + u[i + 1]
+        for i in range(1, u.shape[0] - 1):
+            u[i] = v[i]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "said"),
+    [
+        (
+            one_pass, (np.zeros((500_000, 3)), np.zeros(500_000), np.zeros(3), 0.1),
+            "the loop over `i` is serial as written, as its iterations meet in `w`; inside it, line {3} is parallel",
+        ),
+        (
+            time_steps, (np.zeros(50), np.zeros(50), 100),
+            "the loop over `t` is serial as written, as its iterations meet in `v` and `u`; inside it, lines {2}, {4} "
+            "are parallel",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_too_short_inside_a_serial_loop_is_told_apart_from_the_loop(function, arguments, said):
+    told = first_line(plan(function, *arguments))
+    said = re.sub(r"\{(\d)\}", lambda found: str(first_of(function) + int(found[1])), said)
+    assert "1 loop, parallel, too small to share" in told
+    assert f"{said}, but too short to share at these sizes [ORN120]" in told
+
+
+def test_what_would_take_a_thousand_times_as_long_is_not_told_of():
+    assert plan(one_pass, np.zeros((500_000, 3)), np.zeros(500_000), np.zeros(3), 0.1).considered == ()
+
+
+def test_one_round_is_said_to_be_too_small():
+    def swept(a, T):
+        for _t in range(T):
+            for i in range(1, a.shape[0] - 1):
+                a[i] = a[i - 1] + a[i + 1]
+
+    with orion.session("threads", 2, force_parallel=True):
+        shown = orion.parallel_for(swept).plan(np.zeros(50), 1)
+    assert shown.is_parallel
+    assert "is serial" not in str(shown)
+    assert "the loop has only 1 block for 2 workers [ORN121]" in first_line(shown)
+
+
+def ranked(x, y):
+    xs = np.sort(x)
+    for i in range(len(y)):
+        y[i] = xs[i]
+
+
+def test_a_call_that_one_worker_runs_is_told_of_as_that():
+    told = first_line(plan(ranked, np.ones(1000), np.ones(1000)))
+    line = first_of(ranked) + 1
+    assert f"serial because line {line}, `xs = np.sort(x)`, is one call, which one worker runs" in told

@@ -151,10 +151,8 @@ def evaluated(expr: Node, values: Mapping[str, int]) -> int | None:
             least = name in ("min", "np.minimum")
             return None if len(found) < len(parts) else min(found) if least else max(found)
         case Choose(Compare((op,), operands), then, orelse) if op in COMPARISONS:
-            left, right = (evaluated(one, values) for one in operands)
-            if left is None or right is None:
-                return None
-            return evaluated(then if COMPARISONS[op](left, right) else orelse, values)
+            known = [value for value in (evaluated(one, values) for one in operands) if value is not None]
+            return evaluated(then if COMPARISONS[op](*known) else orelse, values) if len(known) == 2 else None
         case _:
             return None
 

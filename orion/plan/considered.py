@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orion.cost.candidate import Strategy
 from orion.cost.placement import Placement, PlacementKind
 from orion.cost.worth import Changes, barrier_ns
+from orion.ir.function import written_names
 from orion.ir.nodes import For, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import (
@@ -23,8 +24,12 @@ from orion.plan.plan import (
     is_of_source,
     source_nest,
 )
+from orion.plan.shares import predicted_ns
 from orion.plan.source_plans import enclosing_loops, in_formulas, loops_of_source, main_part
 from orion.reasons import Reason, ReasonKind
+
+ABSURD = 1000
+"""What would take so many times as long as the plan that is taken is not told of."""
 
 
 def considered(
@@ -73,28 +78,48 @@ def with_considered(
     Planned loops `alone` stand for loops in which nothing is worth sharing out."""
     told = loops_of_source(not_taken)
     shared = (loop for loop in told if loop.strategy is not Strategy.SERIAL and not _is_among(loop, {*alone}))
-    indices = {_index(loop) for loop in shared}
-    loops = (_with_inside(_said(loop, indices), told, indices) for loop in plan.loops)
-    more = () if other is None else (other,)
+    lines = {_index(loop): loop.nest.span.line for loop in shared}
+    loops = (_with_inside(_said(loop, lines), told, lines) for loop in plan.loops)
+    more = () if other is None or _is_absurd(other, plan) else (other,)
     return replace(plan, loops=tuple(loops), considered=(*more, *plan.considered))
 
 
-def _said(loop: LoopPlan, indices: set[int]) -> LoopPlan:
-    """A serial loop with the reason that only sizes are against it, where `indices` has a `for` in it."""
-    if loop.is_parallel or not is_of_source(loop) or indices.isdisjoint(_indices(loop.nest)):
+def _is_absurd(other: Considered, plan: FunctionPlan) -> bool:
+    """Whether something would take so much longer than what is taken that nobody would think of it."""
+    return other.nanoseconds is not None and 0 < ABSURD * predicted_ns(plan) < other.nanoseconds
+
+
+def _said(loop: LoopPlan, lines: Mapping[int, int]) -> LoopPlan:
+    """A serial loop with the reason that only sizes are against it, where `lines` has the line of a `for` in it."""
+    if loop.is_parallel or not is_of_source(loop) or lines.keys().isdisjoint(_indices(loop.nest)):
         return loop
-    message = "it runs as written: at these sizes, meeting other workers would cost more than it gains"
-    reason = Reason.of("ORN120", message, loop.nest.span)
+    reason = Reason.of("ORN120", _why_as_written(loop, lines), loop.nest.span)
     return replace(loop, is_parallel=True, reasons=(*loop.reasons, reason))
 
 
-def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], indices: set[int]) -> LoopPlan:
+def _why_as_written(loop: LoopPlan, lines: Mapping[int, int]) -> str:
+    """Why a serial loop runs as written: the loop itself would be shared out in another order, or only what is in it
+    is parallel."""
+    arrays = dict.fromkeys(f"`{one.array}`" for one in loop.dependences)
+    dim = loop.nest.dims[0]
+    if _index(loop) in lines or not arrays or dim not in written_names(loop.nest.function):
+        return "it runs as written: at these sizes, meeting other workers would cost more than it gains"
+    inside = sorted({line for index, line in lines.items() if index in _indices(loop.nest)})
+    where = f"line {inside[0]} is" if len(inside) == 1 else f"lines {', '.join(map(str, inside))} are"
+    met = " and ".join([", ".join([*arrays][:-1]), [*arrays][-1]] if len(arrays) > 1 else arrays)
+    return (
+        f"the loop over `{dim}` is serial as written, as its iterations meet in {met}; inside it, {where} parallel, "
+        "but too short to share at these sizes"
+    )
+
+
+def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], lines: Mapping[int, int]) -> LoopPlan:
     """Statements that run once with the loops of the source in them, as they are then run: by one worker."""
     if not isinstance(loop.form, Single | ReorderedSingle):
         return loop
     own = _indices(loop.nest)
     inside = loop.form.inside or tuple(_inside(one, loop) for one in told if _index(one) in own)
-    return replace(loop, form=replace(loop.form, inside=tuple(_said(one, indices) for one in inside)))
+    return replace(loop, form=replace(loop.form, inside=tuple(_said(one, lines) for one in inside)))
 
 
 def _inside(loop: LoopPlan, once: LoopPlan) -> LoopPlan:

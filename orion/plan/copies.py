@@ -52,5 +52,6 @@ def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_siz
     if is_shared_out and time is not None and elements * ELEMENT_NS <= SHARE * time:
         return None
     names = ", ".join(f"`{one.name}`" for one in plan.analysis.sums)
-    message = f"copies of {names} for each block, {elements:,} elements in all, would cost more than they gain"
+    size = f", {elements:,} elements in all," if elements else ""
+    message = f"copies of {names} for each block{size} would cost more than they gain"
     return Reason.of("ORN122", message, plan.analysis.sums[0].span)

@@ -290,7 +290,11 @@ class Scope:
         whole, divisor = constant(left), constant(right)
         if whole is None or not divisor or max(abs(whole), abs(divisor)) > 2**53:
             raise UnprovedError("a quotient")
-        found = {"int": int, "math.floor": math.floor, "math.ceil": math.ceil}[function](whole / divisor)
+        real = whole / divisor
+        if function == "int":
+            found = int(real)
+        else:
+            found = math.ceil(real) if function == "math.ceil" else math.floor(real)
         return {"": found} if found else {}
 
     def condition(self, test: Expr, wanted: bool) -> str:

@@ -11,7 +11,7 @@ from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_on_for
 from orion.inspect.text.words import counted, lines_in_words, place, time_in_words
 from orion.ir.function import Function, in_users_words, written_names
-from orion.ir.nodes import For, Node, every, walk
+from orion.ir.nodes import Assign, Call, Evaluate, For, Node, Return, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.explain import is_certain
 from orion.plan.parallelism import LITTLE, Extent, Parallelism, parallelism
@@ -184,6 +184,8 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
         if not because:
             return sentence(f"{where} {verb} serial")
         return _Why(f"{where} {verb} serial because {because}", f"in {where} {because}")
+    for reason in sizing_reasons(loop)[:1] if loop.is_parallel and isinstance(loop.form, Reordered) else ():
+        return sentence(f"{where}: {reason.message} [{reason.code}]")
     for line, words in _verdicts(loop, plan):
         because = f"the `for` in line {line} {words}"
         return _Why(f"{where} {verb} serial because {because}", because)
@@ -191,9 +193,24 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
         return sentence(f"{where} {verb} run once per round of the loop in line {source_nest(loop).span.line}")
     number = next((number for number, one in enumerate(plan.loops) if one is loop), -1)
     outer = _around(number, plan.program.steps, None)
-    return sentence(
-        f"{where} {verb} " + ("no loop" if outer is None else f"run once per round of the loop in line {outer}")
-    )
+    if outer is not None:
+        return sentence(f"{where} {verb} run once per round of the loop in line {outer}")
+    if len(lines) > 1:
+        return sentence(f"{where} are {RUN_ONCE}")
+    text = loop.nest.function.source.line(lines[0]).strip()
+    return sentence(f"{where}, `{text}`, is {'one call, which one worker runs' if _is_call(loop) else RUN_ONCE}")
+
+
+RUN_ONCE = "run once, on one worker"
+
+
+def _is_call(loop: LoopPlan) -> bool:
+    """Whether the statements that a planned loop stands for are one call."""
+    match loop.nest.body:
+        case (Assign(value=Call()) | Evaluate(Call()) | Return(Call()),):
+            return True
+        case _:
+            return False
 
 
 def _around(number: int, steps: Sequence[Step], line: int | None) -> int | None:
