@@ -118,3 +118,16 @@ def test_a_witness_has_the_values_of_the_variables():
     assert "such as i=2 and i=4" in str(plan)
     (dependence,) = plan.to_dict()["loops"][0]["dependences"]
     assert dependence["witness"] == [[2], [4]]
+
+
+def test_a_conflict_that_the_sizes_do_not_allow_is_not_told_of():
+    def down(a, b, n):
+        for i in range(n - 1, -1, -1):
+            b[5, i + 2] = a[i, 0]
+            b[i + 1, 2 * i + 2] = b[0, -i]
+
+    with orion.session(workers=2, force_parallel=True):
+        parallel = orion.parallel_for(down)
+        small, large = (str(parallel.plan(np.ones((9, 9)), np.ones((20, 30)), n)) for n in (5, 9))
+    assert "(i) and (i-4)" not in small
+    assert "(i) and (i-4)" in large

@@ -179,6 +179,16 @@ def witness_pair(
     return coordinates(0), coordinates(relation.dim(isl.dim_type.in_))
 
 
+def happens(dependence: Dependence, told: Told) -> bool:
+    """Whether a dependence has iterations at the sizes of a call, as far as isl finds that soon."""
+    relation = told.maps.map(dependence.relation)
+    try:
+        with capped(relation.get_ctx()):
+            return not fix_parameters(relation.wrap(), told.known).is_empty()
+    except CapReached:
+        return True
+
+
 WITHOUT_EXAMPLE = frozenset({"ORN103", "ORN107"})
 """Reasons by which accesses, or iterations, are taken to be more than they are."""
 

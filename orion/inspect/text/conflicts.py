@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orion.dependence.access import Access, Dependence
-from orion.plan.explain import Told, iterations_in_words, witness
+from orion.plan.explain import Told, happens, iterations_in_words, witness
 from orion.plan.plan import LoopPlan
 from orion.plan.source_plans import has_values, in_formulas
 from orion.reasons import Reason, ReasonKind
@@ -44,9 +44,13 @@ class Conflict:
 
 
 def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
-    """The conflicts of a loop, in program order of their first accesses."""
+    """The conflicts of a loop, in program order of their first accesses: of a parallel one those that there are at the
+    sizes of the call."""
     groups: dict[object, list[Dependence]] = {}
+    told = Told(loop.nest, dict(loop.known))
     for dependence in loop.dependences:
+        if loop.is_parallel and not happens(dependence, told):
+            continue
         why = dependence.reason
         words = iterations_in_words(dependence, loop.nest)
         groups.setdefault((dependence.array, words, why.code if why else ""), []).append(dependence)
