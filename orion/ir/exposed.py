@@ -96,7 +96,8 @@ def _exposure(node: Node, of_scalars: bool) -> Exposure:
 
 def _until_it_may_leave(body: Iterable[Stmt], of_scalars: bool) -> frozenset[str]:
     """The names that the first trip of a loop assigns for sure before a statement that may leave the loop."""
-    return exposure(takewhile(lambda statement: not leaves_loop(statement), body), of_scalars).defined
+    sure = takewhile(lambda statement: not leaves_loop(statement), body)
+    return exposure(sure, of_scalars).defined
 
 
 def _is_entered(space: Node) -> bool:
