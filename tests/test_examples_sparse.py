@@ -216,17 +216,20 @@ def test_a_picture_is_read_as_it_is_written(tmp_path):
     np.testing.assert_array_equal(read, np.rint(grey * (255.0 / 253.0)))
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.svg"])
+SAVED = {
+    "a.png": lambda path: save_png(path, np.random.default_rng(0).random((40, 40))),
+    "a.svg": lambda path: save_curves(path, {"loss": [(0, 1.0), (1, 0.5)]}, ("epochs", "loss")),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
 def test_a_picture_for_which_there_is_no_room_leaves_the_file_that_was_there(tmp_path, name):
     path, before = tmp_path / name, resource.getrlimit(resource.RLIMIT_FSIZE)
     path.write_text("before")
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
         with pytest.raises(OSError, match=rf"File too large: '.*{name}'"):
-            if path.suffix == ".png":
-                save_png(path, np.random.default_rng(0).random((40, 40)))
-            else:
-                save_curves(path, {"loss": [(0, 1.0), (1, 0.5)]}, ("epochs", "loss"))
+            SAVED[name](path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert path.read_text() == "before"
