@@ -42,6 +42,9 @@ OF_A_LOOP = re.compile(r"(?:reaches|such as|e\.g\.) ((?:\w+ ?= ?-?\d+(?:, | and 
 OF_A_COORDINATE = re.compile(r"\b[^\W\d]\w*__(?:trip|\d+)\b")
 """A name as isl has it: the trips of a loop, an extent."""
 
+RELATION = re.compile(r"(\[[^\]]*\] -> )?\{[^}]*\}")
+"""A set or a map of isl's, as errors of proofs show it: whole."""
+
 GIVEN = re.compile(r"^([\w, ]+) = ")
 """The targets of an assignment."""
 
@@ -117,7 +120,7 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
         yield "a file of the cache"
     for found in SINGLE_ASSIGNMENT.findall(text):
         yield f"a name of Numba's, `{found}`"
-    for found in OF_A_COORDINATE.findall(text):
+    for found in OF_A_COORDINATE.findall(RELATION.sub("", text)):
         yield f"a name of isl's, `{found}`"
     of_loops = {name for names in OF_A_LOOP.findall(text) for name in WORD.findall(" ".join(names))}
     for name in sorted(of_loops - of_user - {"and"}):
