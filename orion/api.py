@@ -132,12 +132,12 @@ class ParallelFunction(Generic[P, R]):
         """Return the plan for these arguments: nothing runs, no worker starts.
 
         It is made from types and shapes, from properties of arrays of subscripts, and from what inspections have found
-        in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as else calls do
-        once those with the same arrays have run for long; calls with these arrays then run by what is found. In a
-        session with `force_parallel` calls inspect at once, and so does the plan.
+        in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as calls do at once in
+        a session with `force_parallel`, and else after a while; calls with these arrays then run by what is found.
 
         What a call refuses before it runs, the plan refuses with the same error: arguments that share memory, sizes
-        that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes.
+        that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes. Functions
+        that run as they are have no plan: the error is an UnsupportedLoopError, which says what stands in the way.
         """
         session = current_session()
         if "inspect" in self._names and inspect is not False:  # it is an argument of the function

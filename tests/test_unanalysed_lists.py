@@ -141,7 +141,7 @@ def test_where_numba_gives_no_reason_wider_integers_are_told():
         looped(indptr, indices, seen)
     (note,) = caught.value.__notes__
     assert note.endswith(
-        "either: it gives no reason (AssertionError); with integers of 64 bits it may, "
+        "either: it gives no reason; with integers of 64 bits it may, "
         "`indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)` before the call"
     )
     with pytest.warns(SerialLoopWarning):
@@ -162,6 +162,4 @@ def test_what_numba_says_is_told_to_its_end_and_without_its_warnings():
         with pytest.raises(UnsupportedLoopError) as caught:
             orion.parallel_for(counts)(np.arange(3))
     (note,) = caught.value.__notes__
-    assert "either: No implementation of function impl_get found for signature: impl_get(DictType[" in note
-    assert note.endswith(")")
-    assert "0x" not in note
+    assert note.endswith("either: `get` of a dict, int64 and an integer is not supported")

@@ -7,9 +7,12 @@ from math import nan
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 import orion
 from orion import SerialLoopWarning, UnsupportedLoopError
+from orion.errors import StorageError
+from orion.kernel.build.function_words import in_user_words
 
 
 def outcome(function, *given):
@@ -124,7 +127,7 @@ def default_that_is_text(a):
 UNBOUND = {
     keyword_only: "the local function `g` has keyword-only parameters",
     collecting: "the local function `g` collects arguments by `*` or `**`",
-    too_many: "a lambda takes 1 arguments, and a call gives 2",
+    too_many: "a lambda takes 1 argument, and a call gives 2",
     unknown_keyword: "a lambda takes no further argument `z`",
     too_few: "a lambda gets no argument `x`",
     defaults_two_levels_deep: "the local function `h` defines a function with defaults",
@@ -279,3 +282,111 @@ def least_or_stopping(a):
 def test_stop_iteration_is_the_users_and_else_of_min():
     assert outcome(orion.parallel_for(stopping), np.ones(3)) == (StopIteration, "no more")
     assert outcome(orion.parallel_for(least_or_stopping), np.ones(3))[0] is ValueError
+
+
+# ------------------------------------------------------------ what Numba says
+
+
+class Point:
+    x = 3
+
+
+def formatted(a):
+    return ["a %d" % a[0]]  # noqa: UP031
+
+
+def of_a_class(a):
+    return [Point.x + a[0]]
+
+
+def assigns_a_global(a):
+    global KEPT  # noqa: PLW0603
+    KEPT = [a[0]]
+
+
+def catches_a_name(a):
+    found = [a[0]]
+    try:
+        found.append(a[20])
+    except IndexError as error:
+        print(error)
+    return found
+
+
+def any_items(a):
+    return len({}) + a[0]
+
+
+def of_two_types(a):
+    return [a[0]] if a[0] > 1 else "none"
+
+
+def stores_floats(a):
+    b = [np.arange(3)][0]
+    b += a
+    return b
+
+
+SAID = {
+    formatted: "`%` of text and float64 is not supported",
+    of_a_class: "`Point` is a class, which is not supported",
+    assigns_a_global: "it assigns to a global name",
+    catches_a_name: "`except … as error` is not supported",
+    any_items: "nothing says which items a list or dict is to hold",
+    of_two_types: "a value is a list on one path and text on another",
+    stores_floats: "it gives no reason",
+}
+
+
+@pytest.mark.parametrize("function", SAID, ids=lambda f: f.__name__)
+def test_numba_is_told_in_words_of_python(function):
+    assert refused(function, np.arange(3.0)).removeprefix("Numba cannot compile it as it is either: ") == SAID[function]
+
+
+RECORDS = "unaligned array(Record(x[type=float64;offset=0],k[type=int8;offset=8];9;False), 1d, C)"
+LACKING = "No implementation of function Function({0}) found for signature:\n \n >>> {1}"
+UNTYPED = "Type of variable '$12.3' cannot be determined, operation: call $6.2(), location: /a/b.py (3)"
+OPCODE = "Use of unsupported opcode (STORE_ATTR_X) found\nRaised from /a/b.py (32)"
+
+
+@pytest.mark.parametrize(
+    ("said", "want"),
+    [
+        (
+            LACKING.format("<built-in function setitem>", f"setitem({RECORDS}, Literal[str](x, y), float64)"),
+            "assignment to a subscript of an array of records, text and float64 is not supported",
+        ),
+        (
+            LACKING.format("int64", "<unknown function>(array(int64, 1d, C))"),
+            "this call with an array of int64 is not supported",
+        ),
+        (UNTYPED, "the type of a value is not found"),
+        ("Illegal IR, del found at: del b", ""),
+        (OPCODE, "a statement of this kind is not supported"),
+    ],
+)
+def test_types_and_opcodes_of_numba_are_not_told(said, want):
+    assert in_user_words(NumbaError(said)) == want
+
+
+# ------------------------------------------------------------ where it is compiled
+
+
+def plain(a):
+    for i in range(len(a)):
+        a[i] = a[i] * 3.0 + 0.25
+
+
+@pytest.mark.parametrize("function", [plain, places], ids=lambda f: f.__name__)
+def test_a_deleted_current_folder_is_told_where_something_is_compiled(function, tmp_path, monkeypatch):
+    monkeypatch.setenv("ORION_CACHE", str(tmp_path / "cache"))
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StorageError, match="the current folder was deleted"):
+        orion.parallel_for(function)(np.ones(3))
+
+
+def test_the_help_of_plan_tells_of_functions_without_one():
+    assert "Functions that run as they are have no plan" in " ".join(orion.parallel_for(plain).plan.__doc__.split())

@@ -21,6 +21,8 @@ def in_place(function: Any) -> Any:
     def run(a: Any, b: Any) -> Any:
         return function(a, b)
 
+    run.__name__ = run.__qualname__ = function.__name__  # as Numba's messages have it
+
     @overload(run)  # type: ignore[untyped-decorator]
     def compiled(a: Any, b: Any) -> Any:
         if not (isinstance(a, types.Array) and isinstance(b, types.Array) and b.ndim):

@@ -20,6 +20,7 @@ from numba.core.errors import NumbaError
 
 from orion.errors import UnsupportedLoopError, describe, of_user
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
+from orion.kernel.build.folder import check_current_folder
 from orion.kernel.build.machine_code import give_up_cache, load_machine_code
 from orion.kernel.build.numba_words import of_kernel, place_in_source
 from orion.kernel.build.told import told
@@ -101,11 +102,13 @@ def _is_compilable() -> bool:
 
 
 def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
-    """Compile a function of a generated module for one signature, or take it from the disk cache. Raises NumbaError."""
+    """Compile a function of a generated module for one signature, or take it from the disk cache. Raises NumbaError,
+    and StorageError where the current folder was deleted."""
     with _compiling:
         if dispatcher.overloads:
             return
         if not load_machine_code(dispatcher, signature):
+            check_current_folder()
             try:
                 dispatcher.compile(signature)
             except NumbaError:

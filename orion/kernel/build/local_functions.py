@@ -89,7 +89,8 @@ def bind_arguments(call: Any, function: Any, func_ir: Any) -> None:
     names = code.co_varnames[: code.co_argcount]
     name = described(code)
     if len(call.args) > len(names):
-        raise UnsupportedError(f"{name} takes {len(names)} arguments, and a call gives {len(call.args)}", call.loc)
+        noun = "argument" if len(names) == 1 else "arguments"
+        raise UnsupportedError(f"{name} takes {len(names)} {noun}, and a call gives {len(call.args)}", call.loc)
     bound = dict(zip(names, call.args, strict=False))
     for keyword, value in call.kws:
         if keyword not in names or keyword in bound:

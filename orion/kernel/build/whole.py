@@ -24,8 +24,9 @@ from orion.arrays.parts import are_small
 from orion.kernel.build.builtin_functions import IN_PLACE
 from orion.kernel.build.differing import differing
 from orion.kernel.build.failing import Lines
+from orion.kernel.build.folder import check_current_folder
+from orion.kernel.build.function_words import in_user_words
 from orion.kernel.build.looking import LookingCompiler, is_local
-from orion.kernel.build.numba_words import in_one_line
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
@@ -57,6 +58,7 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     """
     if numba.config.DISABLE_JIT:
         raise NotCompiledError("NUMBA_DISABLE_JIT is set")
+    check_current_folder()
     made: dict[FunctionType, Any] = {}
     lines = Lines()
     compiled = compiled_copy(function, made, partial(lines.pipeline, LookingCompiler))
@@ -248,7 +250,7 @@ def _is_random(value: object) -> bool:
 
 def _not_compiled(error: Exception) -> NotCompiledError:
     """Numba's error as ours."""
-    text = in_one_line(str(error))
-    found = NotCompiledError(text or f"it gives no reason ({type(error).__name__})")
+    text = in_user_words(error)
+    found = NotCompiledError(text or "it gives no reason")
     found.is_silent = not text
     return found
