@@ -176,7 +176,14 @@ NOT_COMPILED = {
     "raises for some": lambda v: 1.0 / (v - v) if v < 0 else np.float64(1) / (v - v),
     "larger than 64 bits": lambda v: (int(v * 100) + 2) * 2**61 // 2**61,
     "from an array": lambda v: [1, 2, 3][int(v * 3)],
+    "default given": lambda v: (lambda x, y=2.0: y)(v, y=v),  # noqa: PLC3002
 }
+
+
+def without_a_value(v):
+    if v > 2:
+        found = v
+    return found
 
 
 @pytest.mark.parametrize("f", NOT_COMPILED.values(), ids=NOT_COMPILED.keys())
@@ -189,7 +196,11 @@ def test_what_python_does(f, runs, monkeypatch):
 
 
 def test_errors_are_those_of_python():
-    for f, kind in ((lambda v: 1 // int(v), ZeroDivisionError), (lambda v: PLACES[int(v * 50)], IndexError)):
+    for f, kind in (
+        (lambda v: 1 // int(v), ZeroDivisionError),
+        (lambda v: PLACES[int(v * 50)], IndexError),
+        (without_a_value, UnboundLocalError),
+    ):
         with pytest.raises(kind) as caught:
             matrix().map(f).materialize()
         text = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))

@@ -21,10 +21,12 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, guard
 from numba.core.types import unliteral  # type: ignore[attr-defined]
-from numba.core.untyped_passes import IRProcessing
+from numba.core.untyped_passes import IRProcessing, TranslateByteCode
 from numba.extending import overload
 
 from orion.kernel.build.differing import first_of
+from orion.kernel.build.local_functions import refuse_local_defaults, refuse_unbindable
+from orion.kernel.build.unassigned import refuse_names_without_value, refuse_unassigned
 
 types: Any = numba_types
 INT, FLOAT, SINGLE, TRUTH = types.int64, types.float64, types.float32, types.boolean
@@ -293,6 +295,22 @@ OWN = frozenset([*OPERATIONS.values(), *UNARY.values(), *CALLS.values()])
 # ------------------------------------------------------------ before types are known
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class TranslateWithValues(TranslateByteCode):  # type: ignore[misc]
+    """Translates bytecode, and refuses names that may have no value, and local functions with defaults."""
+
+    _name = "orion_translate_with_values"
+
+    def run_pass(self, state: Any) -> bool:
+        function, loc = state.func_id.func, ir.Loc.from_function_id(state.func_id)
+        refuse_local_defaults(function.__code__, "it", loc)
+        refuse_unbindable(function.__code__, loc)
+        refuse_unassigned(function, loc)
+        found: bool = super().run_pass(state)
+        refuse_names_without_value(state.func_ir.blocks, "it", loc)
+        return found
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class Replace(FunctionPass):  # type: ignore[misc]
     """Puts the functions above in the place of operators and functions."""
@@ -362,10 +380,11 @@ def _is_python(variable: Any, code: Any) -> bool:
 
 
 class AsPython(CompilerBase):  # type: ignore[misc]
-    """Numba's compiler with that pass."""
+    """Numba's compiler with these passes."""
 
     def define_pipelines(self) -> list[Any]:
         made = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        made.passes = [(TranslateWithValues if one is TranslateByteCode else one, name) for one, name in made.passes]
         made.add_pass_after(Replace, IRProcessing)
         made.finalize()
         return [made]

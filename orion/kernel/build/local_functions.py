@@ -43,9 +43,14 @@ def refuse_unbindable(code: CodeType, loc: Any) -> None:
             raise UnsupportedError(f"{name} has keyword-only parameters", _loc(local, loc))
         if local.co_flags & COLLECTING:
             raise UnsupportedError(f"{name} collects arguments by `*` or `**`", _loc(local, loc))
-        if any(_defines_with_defaults(local)):
-            raise UnsupportedError(f"{name} defines a function with defaults", _loc(local, loc))
+        refuse_local_defaults(local, name, _loc(local, loc))
         refuse_unbindable(local, loc)
+
+
+def refuse_local_defaults(code: CodeType, name: str, loc: Any) -> None:
+    """Raise UnsupportedError where a function defines another one that has defaults."""
+    if any(_defines_with_defaults(code)):
+        raise UnsupportedError(f"{name} defines a function with defaults", loc)
 
 
 def refuse_unwritable_defaults(func_ir: Any) -> None:

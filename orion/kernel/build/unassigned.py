@@ -31,9 +31,13 @@ def refuse_unassigned(function: FunctionType, loc: Any) -> None:
             blocks = run_frontend(local).blocks
         except Exception:  # Numba raises it again when it compiles the function
             continue
-        for name, place in _uses_without_value(blocks):
-            text = f"`{name}` may have no value in {described(code)}"
-            raise UnsupportedError(text, ir.Loc(loc.filename, place.line))
+        refuse_names_without_value(blocks, described(code), loc)
+
+
+def refuse_names_without_value(blocks: Mapping[int, Any], function: str, loc: Any) -> None:
+    """Raise UnsupportedError where the blocks of a function may read a name without a value."""
+    for name, place in _uses_without_value(blocks):
+        raise UnsupportedError(f"`{name}` may have no value in {function}", ir.Loc(loc.filename, place.line))
 
 
 def _uses_without_value(blocks: Mapping[int, Any]) -> Iterator[tuple[str, Any]]:
