@@ -226,16 +226,37 @@ def in_a_local_function(a):
     return g(a[0]) + [1][0]
 
 
-def read_by_a_lambda(a):
+def read_by_a_chosen_lambda(a):
     if a[0] > 5:
         x = 4
-    g = lambda y: x + y  # noqa: E731
+    if a[1] > 5:
+        g = lambda y: x + y  # noqa: E731
+    else:
+        g = lambda y: x - y  # noqa: E731
     return g(a[0]) + [1][0]
+
+
+def read_by_local_functions(a, n):
+    for i in range(n):
+        x = a[i]
+    g = lambda y: x + y  # noqa: E731
+    found = [v * x for v in a[:n]]
+    if n > 1 or a[n] > 1:
+        found.append(g(a[n]))
+    return found
+
+
+def test_names_that_local_functions_read_are_looked_at_when_they_run():
+    looped = orion.parallel_for(read_by_local_functions)
+    for n, first in ((0, 1.0), (2, 1.0), (1, 3.0)):
+        a = np.array([first, 1.0, 2.0])
+        assert outcome(looped, a, n) == read_by_local_functions(a, n)
+    assert outcome(looped, np.array([2.0]), 0)[0] is UnboundLocalError
 
 
 def test_names_of_local_functions_without_a_value_are_refused():
     assert "`x` may have no value in the local function `g`" in refused(in_a_local_function, np.ones(3))
-    assert "`x` may have no value where a function is defined" in refused(read_by_a_lambda, np.ones(3))
+    assert "`x` may have no value where a function is defined" in refused(read_by_a_chosen_lambda, np.ones(3))
 
 
 # ------------------------------------------------------------ dicts, and StopIteration

@@ -6,7 +6,7 @@ and names without a value. Functions defined in a function get their arguments a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,12 @@ from orion.kernel.build.local_functions import (
     refuse_unbindable,
     refuse_unwritable_defaults,
 )
-from orion.kernel.build.unassigned import check_assigned_names, refuse_unassigned
+from orion.kernel.build.unassigned import (
+    check_assigned_names,
+    check_captured_names,
+    refuse_captured_names,
+    refuse_unassigned,
+)
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -41,7 +46,7 @@ class TranslateWithChecks(TranslateByteCode):  # type: ignore[misc]
         refuse_unbindable(function.__code__, loc)
         refuse_unassigned(function, loc)
         super().run_pass(state)
-        check_assigned_names(state.func_ir)
+        state.orion_flags = check_assigned_names(state.func_ir)
         return True
 
 
@@ -70,7 +75,9 @@ class InlineLocalFunctions(FunctionPass):  # type: ignore[misc]
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        _Inliner(state.func_ir, state.flags.auto_parallel, state.parfor_diagnostics.replaced_fns, typed=True).run()
+        inliner = _Inliner(state.func_ir, state.flags.auto_parallel, state.parfor_diagnostics.replaced_fns, typed=True)
+        inliner.flags = state.orion_flags
+        inliner.run()
         PostProcessor(state.func_ir).run()
         fixup_var_define_in_scope(state.func_ir.blocks)
         return True
@@ -86,6 +93,7 @@ class CompileLocalFunctions(MakeFunctionToJitFunction):  # type: ignore[misc]
         functions = [one for block in state.func_ir.blocks.values() for one in block.find_insts(ir.Assign)]
         functions = [one for one in functions if getattr(one.value, "op", "") == "make_function"]
         refuse_unwritable_defaults(state.func_ir)
+        refuse_captured_names(state.func_ir, state.orion_flags)
         is_changed: bool = super().run_pass(state)
         for one in functions:
             if isinstance(one.value, ir.Global):
@@ -101,7 +109,9 @@ def is_local(dispatcher: Any) -> bool:
 
 
 class _Inliner(InlineClosureCallPass):  # type: ignore[misc]
-    """Numba's inliner of local functions."""
+    """Numba's inliner of local functions; `flags` say of names that may have no value whether they have one."""
+
+    flags: Mapping[str, Any]
 
     def _inline_closure(self, work_list: Any, block: Any, i: int, func_def: Any) -> bool:
         require(isinstance(func_def, ir.Expr) and func_def.op == "make_function")
@@ -111,6 +121,7 @@ class _Inliner(InlineClosureCallPass):  # type: ignore[misc]
         made, _ = inline_closure_call(
             self.func_ir, space, block, i, bound, work_list=work_list, callee_validator=callee_ir_validator
         )
+        check_captured_names(made.values(), self.flags)
         _look(made.values(), self.func_ir)
         return True
 

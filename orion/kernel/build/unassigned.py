@@ -6,7 +6,7 @@ flag. In functions defined in the function, which Numba inlines out of reach of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CellType, FunctionType
 from typing import Any
 
@@ -48,32 +48,53 @@ def _uses_without_value(blocks: Mapping[int, Any]) -> Iterator[tuple[str, Any]]:
                     yield _unversioned(name), statement.loc
 
 
-def check_assigned_names(func_ir: Any) -> None:
-    """Put checks before reads of names that may have no value, and take `del` statements out of a function."""
+def check_assigned_names(func_ir: Any) -> dict[str, Any]:
+    """Put checks before reads of names that may have no value, and take `del` statements out of a function. Return the
+    flags by names: local functions, which are inlined later, read names when they are called.
+    """
     blocks = func_ir.blocks
     entry = _given_at_entry(blocks)
     unsure: dict[str, None] = {}
     captures = _captures(blocks)
     for label, given in entry.items():
         for statement, before in _with_given(blocks[label], given):
-            names = [name for name in _read(statement) if _is_users(name) and name not in before]
-            if names and statement in captures:
-                text = f"`{_unversioned(names[0])}` may have no value where a function is defined that reads it"
-                raise UnsupportedError(text, statement.loc)
-            unsure |= dict.fromkeys(names)
+            unsure |= dict.fromkeys(name for name in _read(statement) if _is_users(name) and name not in before)
     first = min(blocks)
     scope = blocks[first].scope
     flags = {name: scope.redefine(f"$given_{_unversioned(name)}", func_ir.loc) for name in unsure}
     for label, block in blocks.items():
         made = [_set(flag, False, func_ir.loc) for flag in flags.values()] if label == first else []
         for statement, before in _with_given(block, entry.get(label, frozenset())):
-            for name in [name for name in _read(statement) if name in flags and name not in before]:
+            names = () if statement in captures else _read(statement)
+            for name in [name for name in names if name in flags and name not in before]:
                 made += _check(flags[name], _unversioned(name), block.scope, statement.loc)
             if not isinstance(statement, ir.Del):
                 made.append(statement)
             made += [_set(flags[name], True, statement.loc) for name in _assigned(statement) if name in flags]
             made += [_set(flag, False, statement.loc) for name, flag in flags.items() if _is_deleted(name, statement)]
         block.body[:] = made
+    return flags
+
+
+def check_captured_names(blocks: Iterable[Any], flags: Mapping[str, Any]) -> None:
+    """Put checks before reads of names that may have no value into the blocks of a local function."""
+    for block in blocks:
+        made: list[Any] = []
+        for statement in block.body:
+            for name in [] if isinstance(statement, ir.Del) else _read(statement):
+                if name in flags:
+                    made += _check(flags[name], _unversioned(name), block.scope, statement.loc)
+            made.append(statement)
+        block.body[:] = made
+
+
+def refuse_captured_names(func_ir: Any, flags: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError where a local function that was not inlined reads a name that may have no value."""
+    for statement in _captures(func_ir.blocks):
+        for name in _read(statement):
+            if name in flags:
+                text = f"`{_unversioned(name)}` may have no value where a function is defined that reads it"
+                raise UnsupportedError(text, statement.loc)
 
 
 def _captures(blocks: Mapping[int, Any]) -> set[Any]:
