@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.accumulator import taken
-from orion.arrays.copied import Changeable, copied, leaves, reordered
+from orion.arrays.copied import Changeable, copied, leaves, reordered, room_for_copy, value_bytes
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.compared import EACH, ONE, PYTHON, RETURNED, Content, Expected, Outcome, Verification, compare, scale_of
@@ -95,7 +95,9 @@ class Runs:
         """Run it, and return what it has left, or the error that it raised. An error by which Orion refuses a call, or
         loses a worker, passes. `orders` are those in which Python goes through sparse arrays."""
         copies = copied(self.call.arguments, self.changeable)
-        copies |= {name: reordered(copies[name], order) for name, order in orders.items()}
+        for name, order in orders.items():
+            with room_for_copy([name], value_bytes(copies[name])):
+                copies[name] = reordered(copies[name], order)
         with self._given_back():
             try:
                 returned = run(copies)
@@ -108,8 +110,15 @@ class Runs:
 
     @contextmanager
     def _given_back(self) -> Iterator[None]:
-        undo = [one.before_image() for one in self.changeable.sparse]
-        before = [(array, array.copy()) for array in self.outside.values()]
+        undo: list[Callable[[], None]] = []
+        for name, one in leaves(self.call.arguments):
+            if isinstance(one, SparseArray) and self.changeable.has(one):
+                with room_for_copy([name], value_bytes(one)):
+                    undo.append(one.before_image())
+        before: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        for name, array in self.outside.items():
+            with room_for_copy([name], array.nbytes):
+                before.append((array, array.copy()))
         try:
             yield
         finally:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import LINE
-from orion.arrays.copied import copies_of
+from orion.arrays.copied import copies_of, room_for_copy, value_bytes
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray
 from orion.errors import ArgumentError, describe
@@ -84,12 +84,14 @@ def on_copies(prepared: Prepared, arguments: Mapping[str, Any]) -> Iterator[dict
     for name in prepared.written.union(prepared.program.stored):
         value = arguments.get(name)
         if isinstance(value, SparseArray):
-            undo.append(value.before_image())
+            with room_for_copy([name], value_bytes(value)):
+                undo.append(value.before_image())
         elif isinstance(value, DenseArray):
-            copies[name] = array(value.to_numpy())
+            with room_for_copy([name], value.storage.nbytes):
+                copies[name] = array(value.to_numpy())
             _look_at(copies[name].storage)
         elif isinstance(value, np.ndarray):
-            (copies[name],) = copies_of([value])
+            (copies[name],) = copies_of([(name, value)])
             _look_at(copies[name])
     own = prepared.local.take() if prepared.local.specs else {}
     try:

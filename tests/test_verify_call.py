@@ -571,7 +571,7 @@ def test_values_of_tuples_in_sparse_arrays_are_told_as_they_are_written(two_work
 def test_copies_share_memory_as_the_arguments_do():
     whole = np.arange(24.0).reshape(4, 6)
     arrays = [whole[::-1, ::2], whole[:, 1::2], whole.T[1:], np.arange(5)[:0], np.arange(3, dtype=np.int8)]
-    copies = copies_of(arrays)
+    copies = copies_of([("a", one) for one in arrays])
     for one, copy in zip(arrays, copies, strict=True):
         assert np.array_equal(one, copy)
         assert (one.strides, one.dtype) == (copy.strides, copy.dtype)
@@ -599,3 +599,34 @@ def test_runs_on_actors_are_compared_with_python_and_with_one_worker():
     assert (found.workers, found.parallel.differences) == (2, ())
     assert second
     assert not b.to_numpy().any()
+
+
+@orion.parallel_for
+def doubled_in_place(a, scale):
+    for i in range(a.shape[0]):
+        a[i] = scale * a[i]
+
+
+@pytest.mark.parametrize("run", [doubled_in_place.verify, doubled_in_place.measure])
+def test_a_copy_that_has_no_room_is_named(run):
+    """Memory from end to end of an array that has its elements far apart."""
+    a = np.lib.stride_tricks.as_strided(np.zeros(1), (100,), (1 << 50,))
+    with pytest.raises(MemoryError, match=r"(?s)no memory for a copy of `a`, 101376\.0 TiB.*help: give smaller arrays"):
+        run(a, 2.0)
+
+
+@orion.parallel_for
+def swapped(R):
+    for (i, j), (a, b) in R:
+        R[i, j] = b, a
+
+
+def test_a_copy_of_the_values_of_a_sparse_array_that_has_no_room_is_named(monkeypatch):
+    def no_memory(self):
+        raise MemoryError
+
+    monkeypatch.setattr(orion.SparseArray, "before_image", no_memory)
+    R = orion.sparse(([5, 2, 7], [1, 3, 0]), (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])))
+    for run in (swapped.verify, swapped.measure):
+        with pytest.raises(MemoryError, match="no memory for a copy of `R`, 48 bytes"):
+            run(R)

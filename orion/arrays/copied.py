@@ -7,6 +7,7 @@ overlaps are the same, and what is the same object stays so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 
 from orion.arrays.accumulator import Accumulator
 from orion.arrays.aligned import LINE
+from orion.arrays.base import bytes_text
 from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import is_matrix
 from orion.arrays.dense import DenseArray
 from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
+from orion.errors import describe
 
 OF_MATRICES = ("data", "indices", "indptr", "row", "col")
 """The attributes of SciPy's sparse matrices that are arrays."""
@@ -100,9 +103,9 @@ def _arrays_of(matrix: Any) -> Iterator[tuple[str, NDArray[Any]]]:
 def copied(arguments: Mapping[str, Any], changeable: Changeable) -> dict[str, Any]:
     """Return the arguments with copies of all dense arrays that may change, and of accumulators; all else is the same
     object, sparse arrays among it: a plan is one for these."""
-    arrays = [leaf.storage if isinstance(leaf, DenseArray) else leaf for _, leaf in leaves(arguments)]
-    dense = [one for one in arrays if isinstance(one, np.ndarray) and changeable.has(one)]
-    copies = _Copies({id(one): new for one, new in zip(dense, copies_of(dense), strict=True)}, {})
+    arrays = [(name, leaf.storage if isinstance(leaf, DenseArray) else leaf) for name, leaf in leaves(arguments)]
+    dense = [(name, one) for name, one in arrays if isinstance(one, np.ndarray) and changeable.has(one)]
+    copies = _Copies({id(one): new for (_, one), new in zip(dense, copies_of(dense), strict=True)}, {})
     return {name: copies.of(value) for name, value in arguments.items()}
 
 
@@ -166,21 +169,40 @@ class _Copies:
         return found
 
 
-def copies_of(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return copies with the same strides. Arrays that overlap have copies that overlap in the same elements. Arrays
-    without elements are their own copies.
+def value_bytes(array: SparseArray) -> int:
+    """Return how many bytes the values of a sparse array take."""
+    return len(array) * sum(dtype.itemsize for dtype in array.value_dtypes)
+
+
+@contextmanager
+def room_for_copy(names: Sequence[str], size: int) -> Iterator[None]:
+    """Make a copy of some arguments, of so many bytes. MemoryError, which says so, where there is no room for it."""
+    try:
+        yield
+    except MemoryError:
+        what = f"there is no memory for a copy of {', '.join(f'`{name}`' for name in names)}, {bytes_text(size)}"
+        why = "f.verify and f.measure run a call on copies of what it writes"
+        hint = "give smaller arrays of the same types, or free memory before"
+        raise MemoryError(describe(what, why=why, hint=hint)) from None
+
+
+def copies_of(named: Sequence[tuple[str, NDArray[Any]]]) -> list[NDArray[Any]]:
+    """Return copies of arrays, which have names, with the same strides. Arrays that overlap have copies that overlap in
+    the same elements. Arrays without elements are their own copies.
 
     >>> whole = np.arange(6)
-    >>> left, right = copies_of([whole[:4], whole[2:]])
+    >>> left, right = copies_of([("a", whole[:4]), ("b", whole[2:])])
     >>> left[2] = 7
     >>> right, whole[2]
     (array([7, 3, 4, 5]), np.int64(2))
     """
+    arrays = [array for _, array in named]
     found = {k: one for k, one in enumerate(arrays) if not one.size}
     found |= {k: one.copy(order="K") for k, one in enumerate(arrays) if one.dtype.hasobject}
     bounds = [(*np.lib.array_utils.byte_bounds(one), k) for k, one in enumerate(arrays) if k not in found]
     for low, high, group in _joined(bounds):
-        room = np.empty(high - low + LINE, np.uint8)
+        with room_for_copy([named[k][0] for k in group], high - low):
+            room = np.empty(high - low + LINE, np.uint8)
         room = room[(low - room.ctypes.data) % LINE :]
         for k in group:
             found[k] = _at(room, arrays[k], low)
