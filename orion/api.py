@@ -26,6 +26,7 @@ from orion.errors import (
 )  # fmt: skip
 from orion.frontend.locate import lines_now
 from orion.frontend.outside import version_of
+from orion.inspect.text.printable import printable
 from orion.last_run import LastRun, Ran
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
@@ -163,7 +164,7 @@ class ParallelFunction(Generic[P, R]):
         except OrionError as error:
             if not error.is_for_numba or self.options.require_parallel:
                 raise
-            return f"{self.__wrapped__.__name__}: no loop is planned; {AS_IT_IS}\n\n{error}"
+            return printable(f"{self.__wrapped__.__name__}: no loop is planned; {AS_IT_IS}\n\n{error}")
 
     @overload
     def measure(self, *args: Any, kinds: Mapping[str, Any], **kwargs: Any) -> MeasuredKinds: ...

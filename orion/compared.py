@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.accumulator import NEAR
+from orion.inspect.text.printable import printable
 from orion.inspect.text.words import counted, listed
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ class Verification:
         lines = [f"{self.function}: the results {'are the same' if self.is_same else 'differ'}."]
         if self.plan is not None and self.workers == 1:
             lines.append("The plan has one worker: nothing runs in parallel.")
-        return "\n".join([*lines, *(line for one in self._comparisons for line in one.lines())])
+        return printable("\n".join([*lines, *(line for one in self._comparisons for line in one.lines())]))
 
 
 # ------------------------------------------------------------ comparing

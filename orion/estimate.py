@@ -13,6 +13,7 @@ import numpy as np
 
 from orion.cost.sizes import Sizes
 from orion.errors import PlanError, describe
+from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.ir.program import Step
 from orion.ir.types import ArrayType, Shapes
@@ -145,7 +146,7 @@ class Estimate:
             lines.append(f"  at the end, to the first node: {self.bytes_at_end:,} bytes")
         sizes = ", ".join(f"{size:,}" for size in self.memory)
         lines.append(f"Dense arrays on each node: {sizes} bytes; per worker at most {self.memory_per_worker:,}.")
-        return "\n".join([*lines, *(f"Assumed: {one}." for one in self.assumed)])
+        return printable("\n".join([*lines, *(f"Assumed: {one}." for one in self.assumed)]))
 
     def _time(self) -> str:
         if self.seconds is None or self.speedup is None:
@@ -394,7 +395,7 @@ class Scaling:
         ]
         stop = self.pays_up_to
         end = "More workers pay up to the end." if stop is None else f"More than {counted(stop, 'worker')} do not pay."
-        return "\n".join(["workers       time  speedup", *lines, end])
+        return printable("\n".join(["workers       time  speedup", *lines, end]))
 
 
 def scaled(

@@ -8,6 +8,7 @@ import numpy as np
 
 from orion.errors import PlanError
 from orion.inspect.profiles.text import call_text
+from orion.inspect.text.printable import printable
 from orion.ir.types import ArrayType
 from orion.kernel.calling import APPLIED, BINS, FLUSHES, HISTOGRAM, MOST_LATE, WAITS
 from orion.plan.plan import LoopPlan
@@ -211,7 +212,7 @@ class LastRun:
         return self.record
 
     def __str__(self) -> str:
-        return f"{self.plan!r}\n{NO_TIMES if self.record is None else call_text(self.record)}"
+        return printable(f"{self.plan!r}\n{NO_TIMES if self.record is None else call_text(self.record)}")
 
     def __repr__(self) -> str:
         return f"<orion.LastRun of {self.plan!r}{'' if self.record is None else f', {self.seconds:.3g} s'}>"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orion.cost.sizes import Sizes
+from orion.inspect.text.printable import printable
 from orion.inspect.text.words import counted
 from orion.plan.deferred_bodies import DEFERRED
 from orion.plan.plan import LoopPlan
@@ -136,7 +137,7 @@ class Measurement:
             beside = "" if loop.beside is None else f", {loop.beside:.3g} times as long beside other workers"
             dims = ", ".join(loop.name.dims)
             lines.append(f"  line {loop.name.span.line}, over ({dims}): {per}, {sampled}{beside}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 @dataclass(slots=True, eq=False)

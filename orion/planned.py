@@ -353,9 +353,10 @@ class Plan:
         return f"<orion.Plan of {self.function.program.function.name}: {', '.join(loops[:3] + more) or 'no loops'}>"
 
     def __str__(self) -> str:
+        from orion.inspect.text.printable import printable
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return plan_text(self.function, terminal_width())
+        return printable(plan_text(self.function, terminal_width()))
 
     def _repr_html_(self) -> str:
         from orion.inspect.html.html import plan_html

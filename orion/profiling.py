@@ -17,6 +17,7 @@ from orion.inspect.profiles.numbers import Numbers, numbers_of
 from orion.inspect.profiles.text import profile_text
 from orion.inspect.profiles.timeline import timeline_svg
 from orion.inspect.profiles.trace import trace_of
+from orion.inspect.text.printable import printable
 from orion.runtime.profile.collector import Collector
 from orion.runtime.session import Session, current_session
 from orion.tracebacks import ends_in_users_line
@@ -80,7 +81,7 @@ class Profile(AbstractContextManager["Profile"]):
         return profile_html(numbers, bottleneck_of(numbers), self._picture())
 
     def __str__(self) -> str:
-        return profile_text(self.numbers)
+        return printable(profile_text(self.numbers))
 
     def __repr__(self) -> str:
         numbers = self.numbers

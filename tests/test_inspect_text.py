@@ -1,12 +1,17 @@
 """Plans as text: golden files (ORION_WRITE_GOLDEN=1 writes them anew), and the rules that every text keeps."""
 
+import io
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import orion
 from orion.inspect.text.conflicts import conflicts_of
+from orion.inspect.text.printable import printable
 from orion.inspect.text.telling import blockers
 from orion.inspect.text.text import WIDTH, plan_text, quoted
 from orion.inspect.text.words import bytes_in_words, lines_in_words
@@ -123,3 +128,27 @@ def test_amounts(size, words):
 )
 def test_line_numbers(lines, words):
     assert lines_in_words(lines) == words
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [("utf-8", "950 µs × é"), ("latin-1", "950 µs × é"), ("ascii", "950 us x \\xe9"), ("cp1251", "950 us x \\xe9")],
+)
+def test_texts_are_printed_in_the_characters_that_there_are(monkeypatch, encoding, text):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert printable("950 µs × é") == text
+
+
+@orion.parallel_for
+def halve(a):
+    for i in range(a.shape[0]):
+        a[i] = 0.5 * a[i]
+
+
+def test_a_plan_is_printed_in_ascii(monkeypatch):
+    with orion.session("threads", 2):
+        assert " µs" in halve.explain(np.zeros(100))
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+        assert " us" in halve.explain(np.zeros(100))
+        assert halve.explain(np.zeros(100)).isascii()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from orion.arrays.sizes import size_in_bytes
 from orion.errors import PlanError, describe, did_you_mean
+from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, time_in_words
 from orion.kinds.measured import MeasuredKinds
 
@@ -81,7 +82,7 @@ class Best:
         for kind, left in self.left.items():
             if left < inf:
                 lines.append(f"  {bytes_in_words(int(left))} of {kind} are left")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _why(self, one: PlacedArray) -> str:
         found = []

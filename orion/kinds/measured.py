@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.kinds.blocks import Accesses, FolderCost, Windows
 from orion.measured import LoopName, LoopSpeeds, Measurement
@@ -185,7 +186,7 @@ class MeasuredKinds:
             one = self.accesses[self.kinds[0]][name]
             what = f"{one.reads:,} reads, {one.writes:,} writes, {one.blocks:,} blocks touched, {one.written:,} written"
             lines.append(f"  {name}, {bytes_in_words(size)}: about {what}")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def _of_rounds(loop: LoopSpeeds) -> float:
