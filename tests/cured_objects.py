@@ -177,7 +177,7 @@ for i in range(n):
     for j, v in ratings[i]:
         out[i] += v
 
-### as arrays of their own: of a data frame, `frame['x'].to_numpy()`
+### of a data frame, `frame['x'].to_numpy()`
 for i in range(n):
     out[i] = frame['x'][i]
 ### then:

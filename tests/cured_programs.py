@@ -204,7 +204,7 @@ big = total
 for i in range(n):
     out[i] = x[i] * big
 
-### pass `np.nonzero(x)`
+### write `np.flatnonzero(x)` inside a loop, or pass that as an argument
 p = np.nonzero(x)[0]
 for i in range(n):
     out[i] = x[p[i]]
@@ -213,7 +213,7 @@ p = places
 for i in range(n):
     out[i] = x[p[i]]
 
-### write `np.flatnonzero(a)`
+### write `np.flatnonzero(W[i])`
 for i in range(n):
     out[i] = np.nonzero(W[i])[0][0]
 ### then:
@@ -704,7 +704,7 @@ for i in range(n):
 for i in range(n):
     out[i] = x[i] if i > 1 else y[i]
 
-### as arrays of their own
+### of a dict, `x['a']`
 for i in range(n):
     out[i] = x['a'][i]
 ### then:
@@ -1036,7 +1036,7 @@ for i in range(n):
     v = copy_of_part(W[i])
     out[i] = v[0]
 
-### as large as it may get
+### computed before the call, as an argument
 p = x[x > 2.0][:k].copy()
 q = np.unique(x)
 for i in range(n):
@@ -1044,6 +1044,59 @@ for i in range(n):
 ### then:
 for i in range(n):
     out[i] = x[i]
+
+### as large as it may get
+p = 2.0 * x
+q = np.unique(p)
+for i in range(n):
+    out[i] = q[i]
+### then:
+for i in range(n):
+    out[i] = 2.0 * x[i]
+
+### pass `np.argwhere(x)`, computed before the call
+p = np.argwhere(x)
+for i in range(n):
+    out[i] = x[p[i, 0]]
+### then:
+p = places
+for i in range(n):
+    out[i] = x[p[i]]
+
+### write `orion.random(seed, i)`
+for i in range(n):
+    out[i] = orion.random()
+### then, with another result:
+for i in range(n):
+    out[i] = orion.random(k, i)
+
+### write one of its items
+for i in range(n):
+    out[i] = int((x[i], y[i]))
+### then, with another result:
+for i in range(n):
+    out[i] = int(x[i])
+
+### `np.sum(np.array((x[i], y[i])))`
+for i in range(n):
+    out[i] = np.sum((x[i], y[i]))
+### then:
+for i in range(n):
+    out[i] = np.sum(np.array((x[i], y[i])))
+
+### write its items, `np.zeros((n, m))`
+for i in range(n):
+    out[i] = len(np.zeros(idx))
+### then:
+for i in range(n):
+    out[i] = len(np.zeros((idx[0], idx[1])))
+
+### write its items, `max(x[i], y[i])`
+for i in range(n):
+    out[i] = max((x[i], y[i]))
+### then:
+for i in range(n):
+    out[i] = max(x[i], y[i])
 
 ### make `t` before, with np.zeros or so
 if n > 3:
@@ -1138,14 +1191,14 @@ for i in range(n):
 for i in range(n):
     out[i] = x[int(s * 1.0)]
 
-### convert it with `int(…)`
+### write `int(s)`
 for i in range(n):
     out[i] = np.sum(x[:s])
 ### then:
 for i in range(n):
     out[i] = np.sum(x[:int(s)])
 
-### convert it with `int(…)`
+### for the number `int(flags[i])`
 for i in range(n):
     out[i] = x[flags[i]]
 ### then:
@@ -1284,7 +1337,7 @@ for i in range(n):
 for i in range(n):
     out[i] = flags[i]
 
-### write `np.flatnonzero(mask)`
+### write `np.flatnonzero(x > 2.0)`
 for i in range(n):
     out[i] = len(np.where(x > 2.0)[0])
 ### then:
@@ -1686,7 +1739,7 @@ for i in range(n):
     for b in range(3):
         out[i] += i >> b & 1
 
-### write `np.sum(a != 0)`
+### write `np.sum(W[i] != 0)`
 for i in range(n):
     out[i] = np.count_nonzero(W[i])
 ### then:

@@ -128,9 +128,10 @@ def test_the_readme_runs_in_an_environment_made_by_its_own_commands():
         around = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         around |= {"PATH": f"{folder / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
         around |= {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "PIP_QUIET": "1"}
-        for command in (*pip_commands(found), "python readme.py"):
+        in_folder = [(command, folder / "orion") for command in pip_commands(found)]
+        for command, where in (*in_folder, ("python readme.py", folder)):
             done = subprocess.run(
-                ["sh", "-c", command], cwd=folder, env=around, capture_output=True, text=True, check=False
+                ["sh", "-c", command], cwd=where, env=around, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, f"`{command}`:\n{done.stderr}"
     printed = iter(done.stdout.splitlines())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import defaultdict, deque
 
 import numpy as np
 import pytest
 
+import orion
 from orion.errors import UnsupportedLoopError
 from orion.frontend.parse import parse_function
 from tests.loop_text import defined, from_body
@@ -116,7 +118,10 @@ EXPRESSIONS = [
     (str(2**64), "is too large", ""),
     ("model.scale.rate", "`model.scale.rate` is an attribute of a Model", "pass `model.scale.rate` as an argument"),
     ("np.timedelta64(1, 'D')", "`np.timedelta64` is not supported", "`x.view(np.int64)` for an array of dates"),
-    ("np.nonzero(a)", "`np.nonzero` is not supported", "`np.flatnonzero(a)`"),
+    ("np.nonzero(a > 0)[0]", "`np.nonzero` is not supported", "write `np.flatnonzero(a > 0)` inside a loop, or"),
+    ("np.argwhere(a > 0)", "`np.argwhere` is not supported", "pass `np.argwhere(a > 0)`, computed before the call"),
+    ("np.modf(a[i])", "`np.modf` is not supported", "call it on the whole array before the loop, `np.modf(a)`"),
+    ("a['k']", "a string is not supported", "of a dict, `a['k']`; of a data frame, `a['k'].to"),
     ("np.iinfo(a).max", "`np.iinfo(a).max` is not supported", "`np.iinfo(x.dtype).max`"),
     ("a[b, None]", "a new axis beside a subscript that may be an array", "`row[:, None]`"),
     ("a['x'][i]", "a string is not supported", "of a data frame, `a['x'].to_numpy()`"),
@@ -301,3 +306,23 @@ def test_a_function_is_refused(text, what):
 
 def test_a_name_assigned_in_a_round_before_is_no_error():
     from_body("for i in range(n):\n    if i > 0:\n        a[i] = x\n    x = i")
+
+
+LOOKED_UP = [
+    ("defaultdict(list)", "`defaultdict(list)` makes a dict, and is not supported", "use arrays, indexed by integers"),
+    ("deque()", "`deque()` makes a list, and is not supported", "make a NumPy array before the call"),
+    ("orion.random.uniform(1, i)", "`orion.random.uniform` is not supported", "* orion.random(seed, i)`"),
+    ("scipy.stats.norm.cdf(a[i])", "`scipy.stats.norm.cdf` is not supported", "`scipy.stats.norm.cdf(a)`, and pass"),
+    ("scipy.special.erf(a[i])", "`scipy.special.erf` is not supported", "`scipy.special.erf(a)`, and pass the result"),
+]
+
+
+@pytest.mark.parametrize(("text", "what", "cure"), LOOKED_UP, ids=[row[0] for row in LOOKED_UP])
+def test_what_objects_of_libraries_are_and_what_to_write(text, what, cure):
+    names = {"defaultdict": defaultdict, "deque": deque, "orion": orion, "scipy": pytest.importorskip("scipy")}
+    pytest.importorskip("scipy.stats")
+    with pytest.raises(UnsupportedLoopError) as error:
+        from_body(f"for i in range(n):\n    y = {text}", **names)
+    first, *_, last = str(error.value).splitlines()
+    assert what in first
+    assert cure in last

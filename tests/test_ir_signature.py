@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import enum
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import scipy.sparse
 
 import orion
 from orion.errors import ArgumentError
+from orion.ir.cures import Used
 from orion.ir.signature import argument_types
 from orion.ir.types import ArrayType, ScalarType, SparseType
 
@@ -82,6 +86,10 @@ REFUSED = [
     ("a dict", {}, "is a dict", "indexed by integers"),
     ("an object", object(), "is a object", "the numbers and arrays that it holds"),
     ("a long int", 2**63, "more than 64 bits", "a smaller one"),
+    ("a fraction", Fraction(1, 2), "is a Fraction", "pass `float(x)`"),
+    ("a decimal number", Decimal("0.5"), "is a Decimal", "pass `float(x)`"),
+    ("a slice", slice(3), "is a slice", "`start, stop, step = x.indices(len(a))`"),
+    ("a span of time", timedelta(1), "is a timedelta", "pass a number, `x.total_seconds()`"),
     ("an array of objects", np.array([1, None]), "is an array of objects", "x.astype(float)"),
     ("an array of strings", np.array(["a"]), "dtype <U1", "np.unique(x, return_inverse=True)"),
     ("an array of dates", np.zeros(2, "datetime64[D]"), "dtype datetime64[D]", "x.view(np.int64)"),
@@ -117,3 +125,8 @@ def test_a_memory_mapped_array_is_an_array(tmp_path):
     mapped = np.memmap(tmp_path / "data", dtype=np.float32, mode="w+", shape=(2, 3))
     types, shapes = argument_types({"x": mapped})
     assert (types["x"], shapes["x"]) == (ArrayType("float32", 2), (2, 3))
+
+
+def test_a_long_integer_that_is_a_bound_is_to_be_a_smaller_one():
+    with pytest.raises(ArgumentError, match=r"pass a smaller one, such as `min\(n, 2\*\*63 - 1\)`: it is part of"):
+        argument_types({"n": 2**70}, lambda name: Used(is_index=True))

@@ -331,6 +331,16 @@ def test_a_slice_that_ends_with_its_array_is_told_in_numpys_words(function, told
         orion.parallel_for(function)(np.zeros((5, 4)), np.zeros(6))
 
 
+def more(a, k):
+    for i in range(a.shape[0]):
+        a[i] = a[i] + k
+
+
+def test_a_number_that_does_not_fit_is_told_with_the_dtype():
+    with pytest.raises(OverflowError, match=r"py:\d+: 300 does not fit int8\n(.*\n)*.*`int\(x\)`"):
+        orion.parallel_for(more)(np.zeros(5, np.int8), 300)
+
+
 def perhaps(a, k):
     for j in range(a.shape[0]):
         if a[j] >= 0.0:

@@ -222,3 +222,5 @@ def test_a_wrong_argument_is_told_with_its_line():
         orion.parallel_for(outside)(None, values())
     with pytest.raises(ArgumentError, match="argument `x` is the string 'values'"):
         orion.parallel_for(outside)("values", values())
+    with pytest.raises(ArgumentError, match=f"is the string '{40 * 'x'}…', and is more"):
+        orion.parallel_for(outside)(5000 * "x", values())

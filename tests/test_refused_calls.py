@@ -201,7 +201,7 @@ REFUSED = [
     (shifted_far, lambda: (BYTES, ONES), UNSUPPORTED, "1000 does not fit uint8"),
     (limited, lambda: (BYTES,), UNSUPPORTED, "1000 does not fit uint8"),
     (made_infinite, lambda: (BYTES,), UNSUPPORTED, "inf does not fit uint8"),
-    (in_column, lambda: (np.ones((5, 4)), 4), BOUNDS, "4, and `k` is 4\n  help: make `A` larger in dimension 1, pass"),
+    (in_column, lambda: (np.ones((5, 4)), 4), BOUNDS, "4, and `k` is 4\n  help: make `A` larger in dimension 1, pa"),
     (in_column, lambda: (np.ones((5, 4)), -5), BOUNDS, "which takes subscripts in -4 … 3 there"),
     (in_moved_column, lambda: (np.ones((5, 4)), 1), BOUNDS, "`k` is 1, and the loop reaches i = 3"),
     (from_number, lambda: (numbers(), np.array([3])), UNSUPPORTED, "`int(k[0])`, or pass the number, `k.item()`"),

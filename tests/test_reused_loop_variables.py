@@ -219,3 +219,21 @@ def test_random_loops_over_two_names(number):
             except orion.UnsupportedLoopError:
                 continue
         np.testing.assert_array_equal(mine[2], its[2], err_msg=text)
+
+
+def given_a_float(x):
+    for i in range(4):
+        x[i] += 1
+    i = x[0]
+    for i in range(3):
+        x[i] += i
+    i = x[1] + 0.5
+    return i - 1
+
+
+def test_a_variable_that_is_given_a_float_behind_its_loop_stays_an_integer_in_it():
+    want, found = np.zeros(5), np.zeros(5)
+    result = orion.parallel_for(given_a_float)(found)
+    assert result == given_a_float(want)
+    np.testing.assert_array_equal(found, want)
+    assert "i_" not in str(orion.parallel_for(given_a_float).plan(found))

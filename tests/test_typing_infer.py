@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import orion
 from orion.errors import UnsupportedLoopError
 from orion.frontend.parse import parse_function
 from orion.ir.nodes import Assign, Expr, walk
@@ -412,13 +413,28 @@ CURED = [
     ("for j in range(a):\n    pass", "a bound of a range is an array", "`int(a[0])`"),
     ("for j in range(x):\n    pass", "a bound of a range is not an integer", "write `int(x)`"),
     ("y = a[k:]", "the bound of a slice is an array", "`k[0]`"),
+    ("y = np.sqrt(n > 1)", "`np.sqrt` of bool gives float16", "`np.sqrt(float(n > 1))`"),
+    ("y = np.hypot(m, s)", "float16", "`np.hypot(m.astype(np.float64), s.astype(np.float64))`"),
+    ("W[i, n > 1] = 1.0", "a subscript is a truth value", "`W[i]` in an `if n > 1:`, for the number `int(n > 1)`"),
+    ("a[x > 5] = 1.0", "a subscript is a truth value", "for the mask write `a[:]` in an `if x > 5:`"),
+    ("y = a[i] << n", "`<<` is not defined for float64 and int64", "convert what is a float, `int(a[i])`"),
+    ("y = a & f", "`&` is not defined", "`a.astype(np.int64)` and `f.astype(np.int64)`"),
+    ("y = m - m", "`-` is not defined for bool and bool", "convert them: `int(x)`"),
+    ("W[i] += (1, 2, 3, 4)", "`+` is not defined for float32 and tuple", "`np.array((1, 2, 3, 4))`"),
+    ("y = np.zeros(x)", "a shape is not an integer", "write `int(x)`"),
+    ("y = orion.random()", "`orion.random` is given no seed", "write `orion.random(seed, i)`"),
+    ("y = orion.random.integers(0, 9)", "is given no seed", "write `orion.random.integers(low, high, seed, i)`"),
+    ("y = max((a[i], 0.2))", "`max` of a tuple", "`max(a[i], 0.2)`"),
+    ("y = sum((a[i], 0.2))", "`sum` of a tuple", "write `a[i] + 0.2`"),
+    ("y = np.where(f > 0)", "np.where with one argument", "`np.flatnonzero(f > 0)`"),
+    ("y = 0.5\ny = a[y]", "a subscript is a floating-point number", "another name for the float"),
 ]
 
 
 @pytest.mark.parametrize(("body", "what", "cure"), CURED, ids=[row[0] for row in CURED])
 def test_what_is_refused_is_told_how_to_write_it(body, what, cure):
     with pytest.raises(UnsupportedLoopError) as error:
-        infer_types(from_body(body, PARAMS, math=math), TYPES)
+        infer_types(from_body(body, PARAMS, math=math, orion=orion), TYPES)
     first, *_, last = str(error.value).splitlines()
     assert what in first
     assert cure in last

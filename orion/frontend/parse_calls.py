@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
+from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
 from random import Random
 from types import FunctionType
 
@@ -32,13 +34,13 @@ KEYS = (
     "`orion.random(seed, i, 1)`: equal keys give equal numbers, in any order"
 )
 
-BEFORE = "pass `{}`, computed before the call, as an argument"
+BEFORE = "pass `{0}`, computed before the call, as an argument"
 IN_PLACE_OF = {
-    "np.nonzero": f"write `np.flatnonzero(a)` for the places in a row, or {BEFORE}",
-    "np.argwhere": f"write `np.flatnonzero(a)` for the places in a row, or {BEFORE}",
-    "np.count_nonzero": f"write `np.sum(a != 0)`, or {BEFORE}",
+    "np.nonzero": "for the places in a row write `np.flatnonzero({1})` inside a loop, or pass that as an argument",
+    "np.argwhere": BEFORE,
+    "np.count_nonzero": f"write `np.sum({{1}} != 0)`, or {BEFORE}",
 }
-"""Functions that are not known, and what does the same."""
+"""Functions that are not known, and what does the same: `{0}` is the call, `{1}` what it is given first."""
 
 REFUSED_KEYWORDS = {
     "out": "it hides a write from the analysis; assign the result instead, `a[:] = …`",
@@ -91,7 +93,14 @@ def plain_function(function: object) -> FunctionType | None:
     return found if isinstance(found, FunctionType) else None
 
 
+NOT_KNOWN = "it is not among the functions that Orion can compile"
 CALLABLE = "call a function written in Python, one of NumPy's, or one of `math`'s"
+
+
+OBJECTS_MADE = {
+    defaultdict: "dict", OrderedDict: "dict", Counter: "dict", ChainMap: "dict", deque: "list",
+}  # fmt: skip
+"""Classes of Python's `collections`, and what they make."""
 
 
 def check_callable(node: ast.Call, scope: Scope) -> None:
@@ -101,6 +110,10 @@ def check_callable(node: ast.Call, scope: Scope) -> None:
     if name in CALLS and function is getattr(builtins, name, MISSING):
         refusal = CALLS[name]
         raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+    if isinstance(function, type) and function in OBJECTS_MADE:
+        made = OBJECTS_MADE[function]
+        what = f"`{ast.unparse(node)}` makes a {made}, and is not supported"
+        raise scope.refuse(node, what, OBJECTS, CALLS[made].hint)
     if function in (np.datetime64, np.timedelta64):
         what, letter = f"`{ast.unparse(node.func)}` is not supported", "M" if function is np.datetime64 else "m"
         why = "a compiled loop works on numbers, not on dates and spans of time"
@@ -149,6 +162,8 @@ def draw_refused(node: ast.Call, scope: Scope) -> Exception:
     written = ast.unparse(node.func)
     name = written.rpartition(".")[2]
     why = "a generator's hidden state makes every draw depend on the one before"
+    if canonical_name(scope.value(getattr(node.func, "value", node.func))) == "orion.random":
+        why = "it is not among the draws by seed and keys"
     instead = next((text for names, text in DRAWS if name in names.split()), "")
     hint = "draw before the call, into an array"
     if instead:
@@ -158,19 +173,56 @@ def draw_refused(node: ast.Call, scope: Scope) -> Exception:
     return scope.refuse(node, f"`{written}` is not supported", why, hint, is_wrong=True)
 
 
+def refuse_method_of_object(node: ast.Call, scope: Scope) -> None:
+    """Refuse a method of an object of NumPy's or SciPy's that takes arrays, such as `scipy.stats.norm.cdf`."""
+    assert isinstance(node.func, ast.Attribute)
+    owner = scope.value(node.func.value)
+    if owner is not MISSING and not hasattr(owner, "dtype") and is_of_arrays(type(owner)):
+        written = ast.unparse(node.func)
+        hint = on_whole_arrays(node) or BEFORE.format(ast.unparse(node))
+        raise scope.refuse(node, f"`{written}` is not supported", NOT_KNOWN, hint, is_wrong=True)
+
+
+def is_of_arrays(function: object) -> bool:
+    """Whether a function, or a class, is one of NumPy's or SciPy's, which take arrays for numbers."""
+    if isinstance(function, np.ufunc):
+        return True
+    return str(getattr(function, "__module__", "")).partition(".")[0] in ("numpy", "scipy")
+
+
+def on_whole_arrays(node: ast.Call) -> str:
+    """Return the hint to call a function once, on the arrays whose elements it is given; "" where it is given none."""
+    whole = ast.unparse(_Whole().visit(copy.deepcopy(node)))
+    if whole == ast.unparse(node):
+        return ""
+    return f"call it on the whole array before the loop, `{whole}`, and pass the result as an argument"
+
+
+class _Whole(ast.NodeTransformer):
+    """Arrays in place of elements whose subscripts have names."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        has_names = any(isinstance(part, ast.Name) for part in ast.walk(node.slice))
+        return node.value if isinstance(node.value, ast.Name) and has_names else node
+
+
 def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -> Exception:
     written = ast.unparse(node.func)
+    if isinstance(node.func, ast.Attribute) and canonical_name(scope.value(node.func.value)) == "orion.random":
+        return draw_refused(node, scope)
     if function is MISSING:
         hint = scope.similar(node.func, "define or import it before the loop is planned")
         return scope.refuse(node, f"`{written}` is not defined", "", hint, is_wrong=True)
     what = f"`{written}` is not supported"
     if written.startswith(("np.random", "numpy.random", "random.")):
         raise draw_refused(node, scope)
+    if is_of_arrays(function) and (whole := on_whole_arrays(node)) and name not in IN_PLACE_OF:
+        return scope.refuse(node, what, NOT_KNOWN, whole)
     if name is not None:
-        why = "it is not among the functions that Orion can compile"
+        why = NOT_KNOWN
         hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or write it as a loop"
         if name in IN_PLACE_OF:
-            hint = IN_PLACE_OF[name].format(ast.unparse(node))
+            hint = IN_PLACE_OF[name].format(ast.unparse(node), *map(ast.unparse, node.args))
         return scope.refuse(node, what, why, hint)
     why = f"Orion cannot look into an object of type {type(function).__name__}"
     hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or {CALLABLE}"

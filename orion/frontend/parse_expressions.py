@@ -20,8 +20,9 @@ from orion.frontend.parse_calls import (
     check_keywords,
     draw_refused,
     is_generator,
+    refuse_method_of_object,
 )
-from orion.frontend.refusals import COLUMN, EXPRESSIONS, OBJECTS
+from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
@@ -276,6 +277,7 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
     arguments = tuple(_argument(argument, scope) for argument in node.args) if of_list is None else (of_list,)
     keywords = tuple(_keyword(keyword, node, scope) for keyword in node.keywords)
     if is_array_method and owner is not None:
+        refuse_method_of_object(node, scope)
         return build_method(node, scope, parse_expression(owner, scope), arguments, keywords)
     call = build_call(node, scope, arguments, keywords)
     if call.function == "len" and arguments and isinstance(arguments[0], Tuple):
@@ -373,8 +375,9 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
         return _dimension(node, node.value, scope)
     base = parse_expression(node.value, scope)
     if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        hint = f"pass what is looked up by strings as arrays of their own: of a data frame, {COLUMN}"
-        raise scope.refuse(node.slice, "a string is not supported", OBJECTS, hint.format(ast.unparse(node.value)))
+        written = ast.unparse(node)
+        hint = f"pass it as an argument: of a dict, `{written}`; of a data frame, `{written}.to_numpy()`"
+        raise scope.refuse(node.slice, "a string is not supported", OBJECTS, hint)
     if any(_is_new_axis(part, scope) for part in _parts(node.slice)):
         return _with_axes(node, scope)
     index = tuple(_index(part, scope) for part in _parts(node.slice))

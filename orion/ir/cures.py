@@ -186,6 +186,19 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
         return _series(name, value, used)
     if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
         return _foreign_array(name, value, used)
+    return _object(name, value)
+
+
+def _object(name: str, value: Any) -> str:
+    """What to write for an object that is no array: as a number, where it is one."""
+    if isinstance(value, slice):
+        numbers = f"`start, stop, step = {name}.indices(len(a))`"
+        return f"pass its numbers, {numbers}, and write `a[start:stop:step]` in the function"
+    for method in ("total_seconds", "timestamp"):
+        if callable(getattr(value, method, None)):
+            return f"pass a number, `{name}.{method}()`"
+    if hasattr(value, "__float__"):
+        return f"pass `float({name})`"
     return "pass the numbers and arrays that it holds"
 
 

@@ -51,7 +51,7 @@ def argument_types(arguments: Mapping[str, object], uses: Uses = _any_use) -> tu
     for name, value in arguments.items():
         found = PYTHON_SCALARS.get(type(value))
         if found is not None:
-            types[name] = _python_scalar(name, value, found)
+            types[name] = _python_scalar(name, value, found, uses)
         elif type(value) is np.ndarray:
             types[name] = _dense(name, value, uses)
             shapes[name] = value.shape
@@ -79,9 +79,11 @@ def index_value(name: str, value: Any) -> int:
     return number
 
 
-def _python_scalar(name: str, value: Any, found: ArgumentType) -> ArgumentType:
+def _python_scalar(name: str, value: Any, found: ArgumentType, uses: Uses) -> ArgumentType:
     if isinstance(value, int) and is_wide(value):
-        hint = "pass a smaller one, a float, or np.uint64 of one below 2**64 that is no subscript or bound"
+        hint = "pass a smaller one, a float, or np.uint64 of one below 2**64"
+        if uses(name).is_index:
+            hint = f"pass a smaller one, such as `min({name}, 2**63 - 1)`: it is part of a subscript or a bound"
         raise _problem(name, "is an integer of more than 64 bits", "", hint)
     return found
 
@@ -123,7 +125,7 @@ def _other(name: str, value: Any, shapes: dict[str, tuple[int, ...]], uses: Uses
         return _dense(name, value, uses)
     for kind, found in PYTHON_SCALARS.items():
         if isinstance(value, kind):  # an IntEnum, say
-            return _python_scalar(name, value, found)
+            return _python_scalar(name, value, found, uses)
     raise _foreign(name, value, uses(name))
 
 

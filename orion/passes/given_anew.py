@@ -1,4 +1,4 @@
-"""Parameters that are given other values: from there on they have another name.
+"""Parameters and loop variables that are given other values: from there on they have another name.
 
     def f(a, i):                        def f(a, i):
         s = 2 * i                           s = 2 * i
@@ -7,7 +7,8 @@
 
 A name has one type, which holds all that it is given: a float among the arguments would make a loop variable of that
 name one, which is no subscript. Where the value of the call may be read later, as no trip may have been made, only the
-loop's own variable has another name, and gives each value to the parameter.
+loop's own variable has another name, and gives each value to the parameter. The same holds of the variable of a loop
+that a statement behind it gives a value that may be no integer, `i = a[0]`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import replace
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads
 from orion.ir.function import Function, HelperLocal
-from orion.ir.nodes import Assign, For, Range, Stmt, Var, names_in
+from orion.ir.nodes import Assign, Call, For, Range, Stmt, Subscript, Var, every, holds, names_in
 from orion.ir.renaming import fresh, renamed
 from orion.ir.rewriting import expand, with_new
 from orion.ir.types import ScalarType, Types
@@ -39,6 +40,26 @@ def with_parameters_given_anew(function: Function, types: Types) -> Function:
             if body != function.body:
                 said = *function.helper_locals, HelperLocal(own, "", name)
                 function = with_new(function, body=body, helper_locals=said)
+    return _with_variables_given_anew(function, taken)
+
+
+def _with_variables_given_anew(function: Function, taken: set[str]) -> Function:
+    """Return the function with names of their own for what statements behind loops give the variables of these."""
+    variables = {one.space.var: None for one in every(For, *function.body) if isinstance(one.space, Range)}
+    for variable in variables:
+        given = [one for one in function.body if isinstance(one, Assign) and isinstance(one.target, Var)]
+        if not any(one.target.name == variable and holds((Subscript, Call), one.value) for one in given):
+            continue
+        name = variable
+        for place in range(len(function.body)):
+            rest = function.body[place:]
+            is_new = name in assigned_names(rest[:1]) and name not in exposed_reads(rest, ())
+            if is_new and name in assigned_names(function.body[:place]):
+                own = fresh(f"{variable}_", taken)
+                taken.add(own)
+                body = *function.body[:place], *(renamed(one, {name: own}) for one in rest)
+                said = *function.helper_locals, HelperLocal(own, "", variable)
+                function, name = with_new(function, body=body, helper_locals=said), own
     return function
 
 

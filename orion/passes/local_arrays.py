@@ -54,6 +54,7 @@ from orion.ir.nodes import (
     names_in,
     walk,
 )  # fmt: skip
+from orion.ir.printer import print_expr
 from orion.ir.program import new_fillings
 from orion.ir.refuse import as_said, unsupported
 from orion.ir.renaming import fresh
@@ -234,6 +235,8 @@ class _Maker:
         if len(known) < len(found) or any(len(other) < len(found) or None in other for other in others):
             why = f"how large `{name}` is must follow from the arguments: their shapes, and integers among them"
             hint = f"{BEFORE}, as large as it may get"
+            if isinstance(value, Call) and names_in(value) <= {*self.function.given}:
+                hint = f"pass `{print_expr(value)}`, computed before the call, as an argument"
             raise self.refuse(name, node, why, hint)
         pairs = (pair for other in others for pair in zip(known, other, strict=True) if pair[0] != pair[1])
         self.alike.setdefault(name, []).extend((one, two) for one, two in pairs if two is not None)

@@ -58,6 +58,9 @@ class Other:
     """A value that is neither None nor a string, or may be either."""
 
 
+MOST_SHOWN = 40
+"""How many characters of a string are shown."""
+
 UNSURE = Other()
 
 Known = dict[str, str | Other | None]
@@ -218,7 +221,7 @@ class _Folder:
             if name not in known:
                 continue
             self.refuse_unsure(name, part, known)
-            word = "None" if known[name] is None else f"the string {known[name]!r}"
+            word = "None" if known[name] is None else f"the string {_shown(known[name])}"
             what = f"argument `{name}` is {word}, and is more than compared here"
             why, hint = "a compiled loop works on numbers and arrays", other_kind(name, known[name])
             raise ArgumentError(describe(what, span=part.span, source=self.function.source, why=why, hint=hint))
@@ -227,6 +230,12 @@ class _Folder:
         if isinstance(known[name], Other):
             what = f"whether `{name}` is still what the call gave is not known here"
             raise self.refuse(part, what, "give it its value before the loop, in both branches of an `if`")
+
+
+def _shown(value: object) -> str:
+    """Return a string as it is shown: the beginning of a long one."""
+    text = str(value)
+    return repr(text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…")
 
 
 def _gives_itself(statement: Stmt) -> bool:

@@ -152,7 +152,7 @@ class Typing:
             and (isinstance(right, Unary) or (_integer(right) or 0) < 0)
         ):
             return FLOAT  # a Python int to a negative power
-        return operation_type(op, a, b)
+        return operation_type(op, a, b, (print_expr(left), print_expr(right)))
 
     def _compare(self, expr: Compare) -> ValueType:
         types = [self._number(operand) for operand in expr.operands]
@@ -235,6 +235,7 @@ class Typing:
         lengths: list[Expr | None] = []
         axis = 0
         for part in expr.index:
+            self._refuse_truth(part, expr)
             lengths += self._axis(part, base.lengths[axis])
             axis += self._axes_taken(part)
             if axis > base.rank:
@@ -252,13 +253,12 @@ class Typing:
             return [slice_length(part, extent)]
         found = self._number(part)
         if found.dtype.startswith("float"):
-            raise self.refuse(part, "a subscript is a floating-point number", hint="convert it with `int(…)`")
+            hint = "convert it with `int(…)`"
+            if isinstance(part, Var) and part.name not in self.arguments:
+                hint += f"; if `{part.name}` is a loop variable, use another name for the float that it is also given"
+            raise self.refuse(part, "a subscript is a floating-point number", hint=hint)
         if found.is_complex:
             raise self.refuse(part, "a subscript is a complex number")
-        if found.rank == 0 and self.truth(part) is not None:
-            why = "NumPy takes it for a mask, not for the number 0 or 1"
-            word = "is" if found.dtype == "bool" else "may be"
-            raise self.refuse(part, f"a subscript {word} a truth value", why, "convert it with `int(…)`")
         if found.rank == 0:
             return []
         if found.dtype == "bool":
@@ -267,6 +267,17 @@ class Typing:
             hint = "write loops over the subscripts"
             raise self.refuse(part, f"an array of subscripts has {found.rank} dimensions", hint=hint, is_for_numba=True)
         return [found.lengths[0]]
+
+    def _refuse_truth(self, part: Expr, place: Subscript) -> None:
+        """Refuse a truth value as a subscript of a place."""
+        if isinstance(part, Slice) or self.of(part).rank or self.truth(part) is None:
+            return
+        others = tuple(one for one in place.index if one is not part)
+        whole = replace(place, index=others or (Slice(None, None, None, part.span),))
+        why = "NumPy takes it for a mask, not for the number 0 or 1"
+        word, text = "is" if self.of(part).dtype == "bool" else "may be", print_expr(part)
+        hint = f"for the mask write `{print_expr(whole)}` in an `if {text}:`, for the number `int({text})`"
+        raise self.refuse(part, f"a subscript {word} a truth value", why, hint)
 
     def _axes_taken(self, part: Expr) -> int:
         if isinstance(part, Slice):
@@ -341,8 +352,8 @@ def constant_type(value: object) -> ValueType:
     return COMPLEX if isinstance(value, complex) else FLOAT if isinstance(value, float) else NONE
 
 
-def operation_type(op: str, left: ValueType, right: ValueType) -> ValueType:
-    """The type of `left op right`, element by element."""
+def operation_type(op: str, left: ValueType, right: ValueType, written: tuple[str, str] = ("x", "y")) -> ValueType:
+    """The type of `left op right`, element by element; `written` is what stands for the two."""
     try:
         shape = broadcast(left, right)
     except ValueError as error:
@@ -350,8 +361,22 @@ def operation_type(op: str, left: ValueType, right: ValueType) -> ValueType:
     try:
         return shaped(operator_result(op, left.kind, right.kind), shape)
     except TypeError as error:
-        hint = "use their parts, `z.real` and `z.imag`, or `abs(z)`" if left.is_complex or right.is_complex else ""
-        raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}", "", hint) from error
+        why, hint = _undefined(op, (left, right), written)
+        raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}", why, hint) from error
+
+
+def _undefined(op: str, kinds: tuple[ValueType, ValueType], written: tuple[str, str]) -> tuple[str, str]:
+    """Return why an operation is not defined for two values, and what to write instead."""
+    if any(kind.is_complex for kind in kinds):
+        return "", "use their parts, `z.real` and `z.imag`, or `abs(z)`"
+    if any(kind.items for kind in kinds):
+        text = next(text for kind, text in zip(kinds, written, strict=True) if kind.items)
+        return "a tuple is no row", f"write it as an array, `np.array({text})`"
+    floats = [one for one in zip(kinds, written, strict=True) if one[0].dtype.startswith("float")]
+    if op in ("&", "|", "^", "<<", ">>") and floats:
+        whole = " and ".join(f"`{text}.astype(np.int64)`" if kind.rank else f"`int({text})`" for kind, text in floats)
+        return "it works on the bits of integers", f"convert what is a float, {whole}"
+    return "NumPy has none for truth values", "convert them: `int(x)`, or `x.astype(np.int64)` of an array"
 
 
 def slice_length(part: Slice, extent: Expr | None) -> Expr | None:

@@ -18,7 +18,7 @@ import numpy as np
 from orion.ir.nodes import INTEGER, LIST, NARROW, STORE
 from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
-from orion.typing.further_results import float_limit, integer_limit, number, trace, with_axis
+from orion.typing.further_results import float_limit, integer_limit, keyed, number, trace, with_axis
 from orion.typing.results import (
     Rule,
     absolute,
@@ -44,7 +44,6 @@ from orion.typing.results import (
     identity,
     item_of,
     joined,
-    keyed,
     new_array,
     outer,
     places,

@@ -12,6 +12,24 @@ from orion.typing.results import NOT_BY_NUMBA, Arguments, Rule, TypeProblem
 from orion.typing.value_type import INT, ONE, ValueType, scalar
 
 
+def keyed(limits: int, result: ValueType) -> Rule:
+    """The rule of a random number by key, given so many limits, a seed and keys: integers."""
+
+    def rule(given: Arguments) -> ValueType:
+        if len(given.types) <= limits:
+            written = f"{given.call.function}({'low, high, ' if limits else ''}seed, i)"
+            why = "a number is drawn by a seed and keys, which no other draw has"
+            hint = f"write `{written}`, with i the loop variable"
+            raise TypeProblem(f"`{given.call.function}` is given no seed", why, hint)
+        for kind in given.types:
+            if kind.rank or not (kind.is_integer or kind.dtype == "bool"):
+                what = f"`{given.call.function}` of {kind.dtype if not kind.rank else 'an array'}"
+                raise TypeProblem(what, "its limits, seed and keys are integers", "convert a number first: `int(x)`")
+        return result
+
+    return rule
+
+
 def number(result: ValueType) -> Rule:
     """Return the rule of a function that takes single numbers, such as `int` and those of `math`."""
 

@@ -12,9 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from orion.errors import UnsupportedLoopError
 from orion.ir.constants import constant_value
 from orion.ir.cures import hold, over_elements
-from orion.ir.function import Function
+from orion.ir.function import Function, in_users_words
 from orion.ir.kept import kept
 from orion.ir.nodes import (
     LIST,
@@ -37,6 +38,7 @@ from orion.ir.nodes import (
     Var,
     While,
 )  # fmt: skip
+from orion.ir.printer import print_expr
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
@@ -80,7 +82,15 @@ def infer_types(function: Function, types: Types) -> Typing:
 def _inferred(function: Function, types: tuple[tuple[str, ArgumentType], ...]) -> Typing:
     known = dict(types)
     given = {name: argument_value(name, known[name]) for name in function.params}
-    return _Inference(function, function.helpers, known, given).run()
+    try:
+        return _Inference(function, function.helpers, known, given).run()
+    except UnsupportedLoopError as error:
+        said = in_users_words(str(error), function)
+        if said == str(error):
+            raise
+        told = UnsupportedLoopError(said)
+        told.is_for_numba = error.is_for_numba
+        raise told from error
 
 
 def argument_value(name: str, kind: ArgumentType) -> ValueType:
@@ -334,8 +344,9 @@ class _Inference:
         if isinstance(statement.target, Subscript):
             self.check_place(statement.target, statement)
         target, value = self.typing.of(statement.target), self.typing.of(statement.value)
+        written = print_expr(statement.target), print_expr(statement.value)
         try:
-            result = operation_type(statement.op, target, value) if statement.op != "@" else None
+            result = operation_type(statement.op, target, value, written) if statement.op != "@" else None
         except TypeProblem as problem:
             raise self.refuse(statement, problem.what, problem.why, problem.hint) from problem
         if result is None or result.rank > target.rank > 0:

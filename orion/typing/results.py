@@ -12,7 +12,8 @@ from functools import reduce
 import numpy as np
 
 from orion.ir.constants import constant_value
-from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Tuple, Unary
+from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Subscript, Tuple, Unary, Var
+from orion.ir.printer import print_expr
 from orion.ir.spans import without_spans
 from orion.typing.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
 from orion.typing.value_type import BOOL, FLOAT, INT, ValueType, broadcast, join_values, scalar, shaped
@@ -105,20 +106,6 @@ def same_kind(kind: Kind) -> Kind:
     return Kind(kind.dtype)
 
 
-def keyed(limits: int, result: ValueType) -> Rule:
-    """The rule of a random number by key, given so many limits, a seed and keys: integers."""
-
-    def rule(given: Arguments) -> ValueType:
-        given.type(limits)
-        for kind in given.types:
-            if kind.rank or not (kind.is_integer or kind.dtype == "bool"):
-                what = f"`{given.call.function}` of {kind.dtype if not kind.rank else 'an array'}"
-                raise TypeProblem(what, "its limits, seed and keys are integers", "convert a number first: `int(x)`")
-        return result
-
-    return rule
-
-
 def new_array(given: Arguments) -> ValueType:
     lengths = _lengths(given, 0)
     return ValueType(given.dtype(1) or "float64", False, len(lengths), lengths)
@@ -144,7 +131,9 @@ def _lengths(given: Arguments, position: int) -> tuple[Expr | None, ...]:
     if kind.items:
         return (None,) * len(kind.items)
     if kind.rank or not kind.is_integer:
-        raise TypeProblem("a shape is not an integer or a tuple of integers")
+        hint = f"write `int({print_expr(shape)})`" if not kind.rank else "write its items, `np.zeros((n, m))`"
+        why = f"it is {'an array' if kind.rank else kind.dtype}"
+        raise TypeProblem("a shape is not an integer or a tuple of integers", why, hint)
     return (without_spans(shape),)
 
 
@@ -185,13 +174,27 @@ def elementwise(given: Arguments) -> ValueType:
         raise TypeProblem(f"`{given.call.function}` is not defined for {dtypes} of these shapes") from error
     if result.dtype == "float16":  # NumPy's choice for bool and for integers of 8 bits
         dtypes = " and ".join(dict.fromkeys(kind.dtype for kind in given.types))
-        hint = f"convert what it is given, `np.{name}(a.astype(np.float64))`"
+        written = ", ".join(as_float(*one) for one in zip(given.call.arguments, given.types, strict=True))
+        hint = f"convert what it is given, `np.{name}({written})`"
         raise TypeProblem(f"`{given.call.function}` of {dtypes} gives float16", NOT_BY_NUMBA, hint)
     return shaped(result, shape)
 
 
+def as_float(expr: Expr, kind: ValueType) -> str:
+    """Return what to write for an expression converted to floats."""
+    text = print_expr(expr)
+    if kind.dtype.startswith("float"):
+        return text
+    if not kind.rank:
+        return f"float({text})"
+    return f"{text if isinstance(expr, Var | Subscript) else f'({text})'}.astype(np.float64)"
+
+
 def _array(given: Arguments) -> ValueType:
     array = given.type(0)
+    if array.items:
+        name, written = given.call.function.lstrip("."), print_expr(given.call.arguments[0])
+        raise TypeProblem(f"`{name}` of a tuple", "", f"write its items as an array, `{name}(np.array({written}))`")
     if not array.rank:
         raise TypeProblem(f"`{given.call.function.lstrip('.')}` of a scalar", "", "it takes a row or an array")
     return array
@@ -203,6 +206,9 @@ def _array(given: Arguments) -> ValueType:
 def extreme(given: Arguments) -> ValueType:
     """Python's `min` and `max`, of several scalars or of one row."""
     if len(given.types) == 1:
+        if isinstance(items := given.call.arguments[0], Tuple):
+            written = f"{given.call.function}({', '.join(map(print_expr, items.items))})"
+            raise TypeProblem(f"`{given.call.function}` of a tuple", "", f"write its items, `{written}`")
         return scalar(Kind(_array(given).dtype))
     if any(kind.rank for kind in given.types):
         raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
@@ -252,7 +258,7 @@ def chosen(given: Arguments) -> ValueType:
         raise TypeProblem(
             "np.where with one argument",
             "how many elements it finds is not known",
-            "write `np.flatnonzero(mask)`, or a loop",
+            f"write `np.flatnonzero({print_expr(given.call.arguments[0])})` inside a loop, or pass it as an argument",
         )
     kind = promote(given.type(1).kind, given.type(2).kind)
     return shaped(Kind(kind.dtype), broadcast(*given.types))
@@ -472,6 +478,8 @@ def power(given: Arguments) -> ValueType:
 
 def added_up(given: Arguments) -> ValueType:
     """Python's `sum`: 0 and the elements one after the other, truth values as 0 and 1."""
+    if isinstance(items := given.call.arguments[0], Tuple):
+        raise TypeProblem("`sum` of a tuple", "", f"write `{' + '.join(map(print_expr, items.items))}`")
     array = _array(given)
     if array.rank > 1:
         what = f"`sum` of an array of {array.rank} dimensions"

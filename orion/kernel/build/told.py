@@ -39,8 +39,10 @@ def told(error: Exception, source: KernelSource) -> Exception:
         place = source.sites[site].span
         if len(bounds) == 2:
             return OverflowError(too_wide(int(bounds[0]), int(bounds[1]), place, source.user))
-        hint = "use smaller numbers, or convert them first: `int(n)`"
-        return OverflowError(describe("an integer does not fit", span=place, source=source.user, hint=hint))
+        dtype, number = source.sites[site].array, ", ".join(str(int(bound)) for bound in bounds)
+        what, why = f"{number} does not fit {dtype}", f"a Python integer becomes one of {dtype} where it meets such"
+        hint = "use a smaller number, or make the other a Python integer: `int(x)`"
+        return OverflowError(describe(what, span=place, source=source.user, why=why, hint=hint))
     if isinstance(error, ValueError) and len(error.args) == 2:
         site, power = error.args
         what, hint = f"an integer to the power {power} is no integer", "write `2.0 ** k` for `2 ** k`"

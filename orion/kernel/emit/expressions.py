@@ -304,7 +304,7 @@ class Expressions(ABC):
         if not (is_python and is_scalar and is_narrow):
             return code
         narrow = self.converted(code, kind.dtype)
-        site = str(self.site("", expr.span))
+        site = str(self.site(kind.dtype, expr.span))
         return call("fitting", self.expression(expr), narrow, site, dtype=kind.dtype)
 
     def reciprocal(self, left: Expr, right: Expr, power: int, kind: ValueType) -> Code:

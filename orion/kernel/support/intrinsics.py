@@ -402,7 +402,7 @@ def shifted_right(value: int, count: int) -> int:  # pragma: no cover - compiled
 def fitting(value: int, converted: Any, site: int) -> Any:  # pragma: no cover - compiled
     """A Python integer converted to a narrower dtype; ends the walk where it does not fit, as NumPy does."""
     if converted != value:
-        raise OverflowError(site)
+        raise OverflowError(site, value)
     return converted
 
 
