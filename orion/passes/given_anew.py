@@ -45,10 +45,9 @@ def with_parameters_given_anew(function: Function, types: Types) -> Function:
 
 def _with_variables_given_anew(function: Function, taken: set[str]) -> Function:
     """Return the function with names of their own for what statements behind loops give the variables of these."""
-    variables = {one.space.var: None for one in every(For, *function.body) if isinstance(one.space, Range)}
+    variables = dict.fromkeys(one.space.var for one in every(For, *function.body) if isinstance(one.space, Range))
     for variable in variables:
-        given = [one for one in function.body if isinstance(one, Assign) and isinstance(one.target, Var)]
-        if not any(one.target.name == variable and holds((Subscript, Call), one.value) for one in given):
+        if not any(_gives_what_is_read(statement, variable) for statement in function.body):
             continue
         name = variable
         for place in range(len(function.body)):
@@ -61,6 +60,15 @@ def _with_variables_given_anew(function: Function, taken: set[str]) -> Function:
                 said = *function.helper_locals, HelperLocal(own, "", variable)
                 function, name = with_new(function, body=body, helper_locals=said), own
     return function
+
+
+def _gives_what_is_read(statement: Stmt, name: str) -> bool:
+    """Whether a statement gives a name what is read from an array, or what a call returns."""
+    match statement:
+        case Assign(Var(target), value):
+            return target == name and holds((Subscript, Call), value)
+        case _:
+            return False
 
 
 def _first(body: tuple[Stmt, ...], name: str) -> int:
