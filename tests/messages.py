@@ -45,8 +45,8 @@ OF_A_COORDINATE = re.compile(r"\b[^\W\d]\w*__(?:trip|\d+)\b")
 RELATION = re.compile(r"(\[[^\]]*\] -> )?\{[^}]*\}")
 """A set or a map of isl's, as errors of proofs show it: whole."""
 
-GIVEN = re.compile(r"^([\w, ]+) = ")
-"""The targets of an assignment."""
+GIVEN = re.compile(r"^(?:for )?([\w, ()]+?) (?:=|in) ")
+"""The targets of an assignment, or of a loop."""
 
 SINGLE_ASSIGNMENT = re.compile(r"(?<=')[^\W\d]\w*\.\d+(?=')|\$\d\w*")
 """A name as Numba has it once each has one value: `k.2`, `$12load_attr.3`."""
@@ -58,11 +58,12 @@ class Messages:
     """The texts of errors and warnings that were made, and the words of the functions that were read."""
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
+        self.texts: list[str | BaseException] = []
         self.words: set[str] = set()
 
     def note(self, text: object) -> None:
-        if isinstance(text, str):
+        """Note a text, or an error, whose text may be put into other words yet."""
+        if isinstance(text, str | BaseException):
             self.texts.append(text)
 
     def read(self, source: SourceText) -> None:
@@ -74,7 +75,7 @@ class Messages:
         of a test: it names classes and values that stand in no function."""
         self.texts.clear()
         yield
-        texts = [*dict.fromkeys(self.texts)]
+        texts = [*dict.fromkeys(str(one) for one in self.texts)]
         self.texts.clear()
         wrong = [(what, text) for text in texts for what in wrong_in(text, self.words | of_test)]
         assert not wrong, "\n\n".join(f"a message shows {what}:\n{text}" for what, text in wrong)
@@ -104,8 +105,10 @@ def note_messages() -> Messages:
 def _noting(method: Callable[..., None], note: Callable[[object], None]) -> Callable[..., None]:
     def noting(self: Any, *given: Any) -> None:
         method(self, *given)
-        for one in given[:1]:
-            note(one)
+        if method.__name__ == "add_note":
+            note(given[0])
+        elif given and isinstance(given[0], str):
+            note(self)
 
     return noting
 
@@ -144,7 +147,8 @@ def known_words() -> frozenset[str]:
     """The words of Python, of NumPy and of Orion, with those that are examples in the texts of Orion."""
     public = [getattr(orion, name) for name in orion.__all__]
     modules = {"np", "orion", *sys.stdlib_module_names}
-    found = {*keyword.kwlist, *modules, *dir(builtins), *dir(np), *dir(math), *orion.__all__}
+    found = {*keyword.kwlist, *modules, *dir(builtins), *dir(np), *dir(np.iinfo(int)), *dir(math)}
+    found.update(orion.__all__)
     for path in Path(orion.__file__).parent.rglob("*.py"):
         for text in _literals(ast.parse(path.read_text("utf-8"))):
             found.update(word for said in IN_BACKQUOTES.findall(text) for word in WORD.findall(said))

@@ -102,7 +102,8 @@ def test_a_last_value(lines, is_last):
 
 
 def test_what_nobody_needs_is_private():
-    assert roles(loop("at = i"), after="return n").private == ("at",)
+    (name,) = roles(loop("at = i"), after="return n").private
+    assert name == "at_"  # what the argument `at` is given there has a name of its own
     (choice,) = roles(loop("if a[i] > best: best = a[i]; at = i"), after="return best").choices
     assert choice.names == ("best",)
 

@@ -278,7 +278,7 @@ def test_control_c_ends_the_program_with_130(small: Path) -> None:
                 process.send_signal(signal.SIGINT)
                 break
         process.stdout.read()
-        assert process.stderr.read() == "interrupted\n"
+        assert process.stderr.read().splitlines()[-1] == "interrupted"  # on a slow machine behind lines of progress
     assert process.returncode == 130
 
 

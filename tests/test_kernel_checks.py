@@ -341,7 +341,7 @@ def test_a_number_that_does_not_fit_is_told_with_the_dtype():
         orion.parallel_for(more)(np.zeros(5, np.int8), 300)
 
 
-def perhaps(a, k):
+def perhaps_in_steps(a, k):
     for j in range(a.shape[0]):
         if a[j] >= 0.0:
             for i in range(0, a.shape[0], k):
@@ -350,7 +350,7 @@ def perhaps(a, k):
 
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_a_step_of_0_that_may_be_left_out_is_refused_as_the_loop_runs():
-    compiled = orion.parallel_for(perhaps)
+    compiled = orion.parallel_for(perhaps_in_steps)
     compiled(-np.ones(3), 0)
     with pytest.raises(ValueError, match=r"test_kernel_checks.py:\d+: range\(\) arg 3 must not be zero\n.* for i in"):
         compiled(np.ones(3), 0)

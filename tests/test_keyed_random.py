@@ -163,7 +163,7 @@ def listed(n, seed):
 REFUSALS = [
     (too_low, orion.ArgumentError, r"random integers from 3 to 3.*x\[i\] = .*`high` itself is never drawn"),
     (of_floats, orion.UnsupportedLoopError, r"`orion.random` of float64.*x\[i\] = .*integers.*`int"),
-    (too_few, orion.UnsupportedLoopError, "too few arguments"),
+    (too_few, orion.UnsupportedLoopError, "is given no seed"),
 ]
 
 

@@ -292,8 +292,9 @@ def test_estimates_refuse_names_that_were_not_measured(measured):
         plan.estimate(placement={"d": "file"})
     with pytest.raises(PlanError, match=r"(?s)no kind of memory `disk` was measured.*`dram`, `file`"):
         plan.estimate(placement={"a": "disk"})
+    anew = orion.parallel_for(factorize.__wrapped__)
     with pytest.raises(PlanError, match=r"f\.measure\(\.\.\., kinds="):
-        factorize.plan(ratings(), np.ones((50, 4)), np.ones((40, 4)), 0.1).estimate(placement={"W": "file"})
+        anew.plan(ratings(), np.ones((50, 4)), np.ones((40, 4)), 0.1).estimate(placement={"W": "file"})
     with pytest.raises(PlanError, match="no kind of memory `disk`"):
         plan.estimate().best(capacity={"disk": "1MB"})
     with pytest.raises(PlanError, match='a text such as "256MB"'):

@@ -113,7 +113,7 @@ def test_a_system_that_starts_no_more_threads_is_told_of(monkeypatch):
 
     with orion.session("threads", 3, force_parallel=True):
         with monkeypatch.context() as patch:
-            patch.setattr("orion.runtime.threads.pool.Thread", refused)
+            patch.setattr("orion.runtime.threads.pool.OwnThread", refused)
             with pytest.raises(orion.ArgumentError, match=r"(?s)cannot start 3 threads.*can't start new thread, aft"):
                 outcome("sums")
         assert_same(outcome("rotated"), outcome("rotated"))

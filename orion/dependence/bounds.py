@@ -264,7 +264,7 @@ def _reached(check: BoundsCheck, outside: isl.Set, function: Function) -> list[s
         return []
     said = {isl_name(name): name for name in written_names(function)}  # others are of Orion's making
     where = [
-        f"{said[name]} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
+        f"{in_users_words(said[name], function)} = {point.get_coordinate_val(isl.dim_type.set, d).to_python()}"
         for name, d in dims.items()
         if name in said
     ]

@@ -85,12 +85,8 @@ def _inferred(function: Function, types: tuple[tuple[str, ArgumentType], ...]) -
     try:
         return _Inference(function, function.helpers, known, given).run()
     except UnsupportedLoopError as error:
-        said = in_users_words(str(error), function)
-        if said == str(error):
-            raise
-        told = UnsupportedLoopError(said)
-        told.is_for_numba = error.is_for_numba
-        raise told from error
+        error.args = (in_users_words(str(error), function),)
+        raise
 
 
 def argument_value(name: str, kind: ArgumentType) -> ValueType:

@@ -46,6 +46,10 @@ SENTENCES: tuple[tuple[str, str], ...] = (
         r"`\1` is a class, which is not supported",
     ),
     (
+        r"Untyped global name '(.+?)': Cannot determine Numba type of <class 'builtin_function_or_method'>",
+        r"`\1` is a function of Python's, which is not supported",
+    ),
+    (
         r"Untyped global name '(.+?)': Cannot determine Numba type of <class '(?:.*\.)?(\w+)'>",
         r"`\1` is a `\2`, which is not supported",
     ),
@@ -110,6 +114,7 @@ def _of_call(function: str, arguments: str) -> str:
     """The sentence on a function that there is not for some arguments."""
     named = FUNCTION.match(function)
     name = named[1].rpartition(".")[2].removeprefix("impl_") if named and "unknown" not in function else ""
+    name = re.sub(r"^npy_", "np.", name)
     operation = f"{OPERATIONS.get(name, f'`{name}`')} of" if name else "this call with"
     kinds = [_kind(one) for one in _split(LITERAL.sub(r"Literal[\1]", arguments))]
     return f"{operation} {_listed(kinds) if kinds else 'no arguments'} is not supported"
