@@ -189,7 +189,7 @@ def is_wrong(given: Honest, program: PreparedProgram) -> bool:
     codes, plan = [kernel_code(loop.kernel.text) for loop in program.loops], given.plan
     try:
         for seed in range(ORDERS):
-            rows, local = rows_of(plan.function, plan.sizes.shapes), LocalArrays(local_specs(plan))
+            rows, local = rows_of(plan.function.program.function, plan.sizes.shapes), LocalArrays(local_specs(plan))
             check_program(program, codes, given.nest, given.expected, Order(seed), rows, local)
     except Failure:
         return True

@@ -305,8 +305,10 @@ def unknown_start(dependences: Iterable[Dependence], told: Told) -> Reason | Non
                     return None
     except CapReached:
         return None
+    is_written = names_in(space.start) <= written_names(told.nest.function)  # else a name of it was given anew
+    begin = f"at `{print_expr(space.start)}`, which" if is_written else "where it"
     message = (
-        f"the loop over `{space.var}` begins at `{print_expr(space.start)}`, which is not known before it runs: "
+        f"the loop over `{space.var}` begins {begin} is not known before it runs: "
         f"negative values of `{space.var}` would count from the end of `{pairs[0].array}`"
     )
     return Reason(ReasonKind.BLOCKS, "ORN108", message, (told.nest.span,), Hint.RANGE)
