@@ -26,6 +26,7 @@ import numpy as np
 
 import orion
 from orion import errors
+from orion.ir.assumed import Property
 from orion.planned import Plan
 from orion.source import SourceText
 
@@ -148,7 +149,7 @@ def known_words() -> frozenset[str]:
     public = [getattr(orion, name) for name in orion.__all__]
     modules = {"np", "orion", *sys.stdlib_module_names}
     found = {*keyword.kwlist, *modules, *dir(builtins), *dir(np), *dir(np.iinfo(int)), *dir(math)}
-    found.update(orion.__all__)
+    found.update(orion.__all__, *(one.split() for one in Property))
     for path in Path(orion.__file__).parent.rglob("*.py"):
         for text in _literals(ast.parse(path.read_text("utf-8"))):
             found.update(word for said in IN_BACKQUOTES.findall(text) for word in WORD.findall(said))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from orion.arrays.policies import LocalSgd
 from orion.inspect.text.words import bytes_in_words
+from orion.ir.function import written_names
 from orion.ir.nodes import Subscript, Update, every
 from orion.ir.replicas import Replica
 from orion.plan.plan import LoopPlan
@@ -110,7 +111,8 @@ def _array(loop: LoopPlan, one: RelaxedArray) -> str:
     if one.how is How.AT_ONCE:
         return f"`{buffered.array}`: updates by `{buffered.source}` are added at once, in any order"
     how = "looked for among all elements" if one.how is How.DENSE else "kept in a list"
-    applied = "" if buffered.apply is None else f", applied by `{buffered.apply}`"
+    is_written = buffered.apply in written_names(loop.nest.function)  # several of one name have a number else
+    applied = "" if buffered.apply is None else f", applied by `{buffered.apply if is_written else 'apply'}`"
     return f"{told}; a worker's own are {how}{applied}"
 
 
