@@ -108,7 +108,7 @@ def test_only_the_threads_that_plans_use_are_started():
 
 
 def test_a_system_that_starts_no_more_threads_is_told_of(monkeypatch):
-    def refused(**_):
+    def refused(*_):
         raise RuntimeError("can't start new thread")
 
     with orion.session("threads", 3, force_parallel=True):
