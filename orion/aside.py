@@ -37,9 +37,11 @@ _left: WeakSet[Aside[Any]] = WeakSet()
 
 
 def aside(work: Callable[[], T]) -> T:
-    """What `work` returns or raises. The main thread waits for it, and may leave at any time by what a signal handler
-    raises; so does a thread of the user's, whose stack may be too small for the work. A thread of Orion just calls it,
-    and so does any other that can start none. A fork waits for the work.
+    """Return what `work` returns, or raise what it raises.
+
+    The main thread waits for it, and may leave at any time by what a signal handler raises. A thread of the user's
+    waits too, as its stack may be too small for the work. A thread of Orion calls it, and so does one that can start
+    none. A fork waits for the work.
 
     >>> aside(lambda: 2 + 3)
     5

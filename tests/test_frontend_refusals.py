@@ -8,6 +8,8 @@ from collections import defaultdict, deque
 
 import numpy as np
 import pytest
+import scipy.special
+import scipy.stats
 
 import orion
 from orion.errors import UnsupportedLoopError
@@ -319,8 +321,7 @@ LOOKED_UP = [
 
 @pytest.mark.parametrize(("text", "what", "cure"), LOOKED_UP, ids=[row[0] for row in LOOKED_UP])
 def test_what_objects_of_libraries_are_and_what_to_write(text, what, cure):
-    names = {"defaultdict": defaultdict, "deque": deque, "orion": orion, "scipy": pytest.importorskip("scipy")}
-    pytest.importorskip("scipy.stats")
+    names = {"defaultdict": defaultdict, "deque": deque, "orion": orion, "scipy": scipy}
     with pytest.raises(UnsupportedLoopError) as error:
         from_body(f"for i in range(n):\n    y = {text}", **names)
     first, *_, last = str(error.value).splitlines()

@@ -122,6 +122,24 @@ def a_test_of_two_types(x, n):
     return e
 
 
+def truth_values_as_tests(x, y, n):
+    """Truth values that a test chooses by are written out in the source, too."""
+    c = 0
+    for i in range(n):
+        if True if c < 3 else False:  # noqa: SIM210
+            for k in range(len(y)):
+                y[k] += i
+        if True if x[i] > 0.0 else False:  # noqa: SIM210
+            for k in range(len(y)):
+                y[k] *= 2
+        while True if c < i else False:  # noqa: SIM210
+            for k in range(len(y)):
+                y[k] -= 1
+            c += 1
+        c += 1
+    return c
+
+
 def a_scalar_of_two_loops(A, P, w, n):
     """Both loops hand a scalar on, which the inner one gives the next iteration as it was made of elements."""
     t = 0.5
@@ -158,6 +176,7 @@ GIVEN = {
     a_row_of_two_that_is_named_anew: lambda: (cube(8, 5), cube(3), np.zeros((8, 5))),
     a_bound_that_its_loop_sets_again: lambda: (cube(26), cube(20), 9),
     a_test_of_two_types: lambda: (cube(13), 5),
+    truth_values_as_tests: lambda: (cube(9), np.ones(7), 9),
     a_scalar_of_two_loops: lambda: (cube(7, 11), np.arange(20), cube(2), 8),
     names_with_two_underscores: lambda: (cube(20), cube(18), 6),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),

@@ -257,7 +257,7 @@ class _Checker:
         own = {*self.plan.program.variables, *self.plan.program.tests, *self.apart.variables, *self.apart.tests}
         if not own.isdisjoint({*function.params, *names_in(*function.body), *assigned_names(function.body)}):
             raise PlanError(f"{function.span}: names that the program has beside the function's are those of it")
-        if steps != self.apart.steps or self.text != bare(function.body):
+        if steps != self.apart.steps or self.text != inlined(bare(function.body), ()):
             raise PlanError(f"{function.span}: the planned loops are not those of the function")
         if sorted(_run(self.plan.program.steps)) != [*range(len(self.plan.loops))]:
             raise PlanError(f"{function.span}: the steps of the program do not run each planned loop once")

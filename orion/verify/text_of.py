@@ -32,8 +32,9 @@ def _texts(step: Step, loops: Mapping[int, tuple[For, ...]]) -> Iterator[Stmt]:
 
 
 def inlined(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
-    """A text without names that a program has beside its function's: such a name is given a value right before the one
-    statement that has it, in its test or its bounds, which are evaluated once, or in each round of a `while`."""
+    """Return a text without names that a program has beside its function's. Such a name is given a value right before
+    the one statement that has it, in its test or its bounds, which are evaluated once, or in each round of a `while`.
+    Tests are what they look at: `v` for `True if v else False`."""
     found: list[Stmt] = []
     values: dict[str, Expr] = {}
     for statement in body:

@@ -156,9 +156,11 @@ def _looked_at(statement: Any, scope: Any) -> list[Any]:
 
 
 def _with_array_of(statement: Any, func_ir: Any, scope: Any) -> list[Any]:
-    """What keeps a list that is given to `np.array`, in place of which a function of Orion's is called. Numba would
-    make the list itself an array there, also where it is used afterwards, and one of the length that its loop's bounds
-    tell, which may be negative."""
+    """Keep a list that is given to `np.array`, and call a function of Orion's in place of that.
+
+    Numba would make the list itself an array, also where it is used afterwards. Its length would be that of the loop's
+    bounds, which may be negative.
+    """
     value: Any = getattr(statement, "value", None)
     if guard(find_callname, func_ir, value) != ("array", "numpy") or not value.args:
         return []
