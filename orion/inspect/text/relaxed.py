@@ -111,9 +111,14 @@ def _array(loop: LoopPlan, one: RelaxedArray) -> str:
     if one.how is How.AT_ONCE:
         return f"`{buffered.array}`: updates by `{buffered.source}` are added at once, in any order"
     how = "looked for among all elements" if one.how is How.DENSE else "kept in a list"
-    is_written = buffered.apply in written_names(loop.nest.function)  # several of one name have a number else
-    applied = "" if buffered.apply is None else f", applied by `{buffered.apply if is_written else 'apply'}`"
+    applied = "" if buffered.apply is None else f", applied by `{_written(buffered.apply, loop)}`"
     return f"{told}; a worker's own are {how}{applied}"
+
+
+def _written(helper: str, loop: LoopPlan) -> str:
+    """The name that a function of updates has where it is written: of several with one name, others have a number."""
+    definition = next(one for one in loop.nest.function.helpers if one.name == helper)
+    return helper if helper in written_names(definition) else "apply"
 
 
 def _is_of(node: Update, name: str) -> bool:
