@@ -356,6 +356,13 @@ def test_where_a_nest_leaves_an_array_so_does_the_compiled_one(body):
     assert tally.counts["leaving"] == 1
 
 
+def test_a_nest_may_leave_an_array_at_its_larger_size_only():
+    source = "def nest(a, n):\n    for i in range(n):\n        a[i] = 0.5 * a[i]\n"
+    tally = Tally()
+    check_nest(Nest(source, {"a": ArraySpec("float64", "value", (8,), (8,))}, {"n": (6, 9)}, 1), tally, thorough=True)
+    assert (tally.counts["leaving"], tally.counts["parallel"]) == (0, 1)
+
+
 def test_a_subscript_that_leaves_its_array_unsaid_is_noticed(monkeypatch):
     monkeypatch.setattr(nest_check, "run_interpreted", lambda *_: None)
     with pytest.raises(Failure, match="a subscript leaves its array, and nothing says so"):

@@ -64,7 +64,7 @@ def check_verdicts(verdicts: Sequence[Verdict], nest: Nest, tally: Tally, *, tho
     seen.add(recording.facts(nest.arguments()))
     first = set(seen.witnesses)
     if thorough or seen.open():
-        seen.add(recording.facts(nest.arguments(1)))
+        seen.add(facts_at(recording, nest.arguments(1)))  # the larger one may leave an array
     if thorough:
         for arguments in other_arguments(nest, recording, (), THOROUGH_SIZES, nest.seed):
             seen.add(facts_at(recording, arguments))
