@@ -7,7 +7,7 @@ that are affine restrict it; what is not affine may have any value, which makes 
 NumPy takes subscripts: a negative one counts from the end.
 
 Coordinates are those of schedules: the value of the variable of a `range` with step 1, the number of the trip with any
-other step, the key of a sparse array.
+other step (the value or its negative where the start is not known), the key of a sparse array.
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ class Reader:
         dim = self.at.dimension()
         start, stop, step = bounds
         width = None if step is None else constant(step)
-        if width == 1:
-            at: Value = {dim: 1}
+        if width and (width == 1 or start is None):  # from a start that is not known, trips are told by values
+            at: Value = {dim: 1 if width > 0 else -1}
         elif width and start is not None:
             at = total({dim: width}, start)
         else:

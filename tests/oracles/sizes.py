@@ -81,13 +81,14 @@ def needed_by(part: Any) -> tuple[int, int]:
 
 def needed_extents(nest: Nest, recording: Recording, integers: Mapping[str, int], known: Extents) -> Extents | None:
     """The least shapes that the subscripts fit in, with these integer arguments; those in `known` stay as they are.
-    None where the function cannot be run with them at all: an integer that does not fit into its type."""
+    None where the function cannot be run with them at all: an integer that does not fit into its type, a name that a
+    loop without trips leaves without a value."""
     fills = {name: spec.fill for name, spec in nest.arrays.items()}
     measurer = Measurer(recording.reductions, 4 * MOST_TRIPS, fills=fills)
     shapes = {name: Shaped(known.get(name, spec.small)) for name, spec in nest.arrays.items()}
     try:
         recording.run(measurer, {**shapes, **integers, **nest.fixed()})
-    except (IndexError, OverflowError, TypeError, ValueError, ZeroDivisionError):
+    except (IndexError, NameError, OverflowError, TypeError, ValueError, ZeroDivisionError):
         return None
     found: Extents = {}
     for name, spec in nest.arrays.items():
@@ -137,8 +138,8 @@ def made(nest: Nest, integers: Mapping[str, int], shapes: Extents) -> dict[str, 
 
 def facts_at(recording: Recording, arguments: Mapping[str, Any]) -> list[Any] | None:
     """The facts of every `for` at these sizes; None where a subscript that depends on data leaves its
-    array, slices are not of one length, or an integer does not fit."""
+    array, slices are not of one length, a name has no value, or an integer does not fit."""
     try:
         return recording.facts(arguments, MOST_TRIPS)
-    except (IndexError, ZeroDivisionError, ValueError, OverflowError):
+    except (IndexError, NameError, ZeroDivisionError, ValueError, OverflowError):
         return None
