@@ -52,6 +52,9 @@ GIVEN = re.compile(r"^(?:for )?([\w, ()]+?) (?:=|in) ")
 SINGLE_ASSIGNMENT = re.compile(r"(?<=')[^\W\d]\w*\.\d+(?=')|\$\d\w*")
 """A name as Numba has it once each has one value: `k.2`, `$12load_attr.3`."""
 
+OF_A_FILE = re.compile(r"(?m)^ +\| .*$")
+"""A line of a file of data: those of sources have a number."""
+
 GENERATED_FILE = "orion_kernel_"
 
 
@@ -119,11 +122,15 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
 
     >>> [*wrong_in("`k` is not `k_2`", {"k"})]
     ['a name that nobody has written, `k_2`']
+    >>> [*wrong_in("line 1: 'k.2' is not a number\\n    | k.2", set())]
+    []
     """
     if GENERATED_FILE in text:
         yield "a file of the cache"
+    data = "".join(OF_A_FILE.findall(text))
     for found in SINGLE_ASSIGNMENT.findall(text):
-        yield f"a name of Numba's, `{found}`"
+        if found not in data:
+            yield f"a name of Numba's, `{found}`"
     for found in OF_A_COORDINATE.findall(RELATION.sub("", text)):
         yield f"a name of isl's, `{found}`"
     of_loops = {name for names in OF_A_LOOP.findall(text) for name in WORD.findall(" ".join(names))}

@@ -205,7 +205,7 @@ while True:
     for _ in range(5):
         process = subprocess.Popen([sys.executable, "-c", code])
         end = time.monotonic() + 60
-        while not files(tmp_path) and time.monotonic() < end:
+        while all(one.endswith(".tmp") for one in files(tmp_path)) and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(0.3 * np.random.default_rng().random())
         process.send_signal(signal.SIGKILL)
