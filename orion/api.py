@@ -202,6 +202,7 @@ class ParallelFunction(Generic[P, R]):
         """
         from orion.kinds.measure import measure_kinds
         from orion.measuring import measure
+
         session, own = current_session(), {"seconds": seconds, "kinds": kinds, "every": every}
         kwargs |= {name: value for name, value in own.items() if name in self._names and value is not None}
         seconds, kinds, every = (None if name in self._names else value for name, value in own.items())
@@ -235,6 +236,7 @@ class ParallelFunction(Generic[P, R]):
         2 workers against Python, the same but for rounding: no difference in `b`.
         """
         from orion.comparing import Call, verify
+
         given, checks = self._named(args, kwargs), (self._compiled_as_it_is, self._warn_if_serial)
         return verify(Call(self.__wrapped__, self._signature, *given, self._preparations, *checks), current_session())
 

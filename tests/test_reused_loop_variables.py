@@ -237,3 +237,62 @@ def test_a_variable_that_is_given_a_float_behind_its_loop_stays_an_integer_in_it
     assert result == given_a_float(want)
     np.testing.assert_array_equal(found, want)
     assert "i_" not in str(orion.parallel_for(given_a_float).plan(found))
+
+
+SHORT = ("3", "0, 3", "0, 3, 2", "2")
+
+
+class Neighbours:
+    """Writes two or three loops one after the other with the same ranges, whose bodies may give variables other
+    values."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.start = self.random.choice((0, 0, 2, 2, 3))
+        self.inner = self.random.choice(["", "{0}, {1} + 4, 2", "{1}, {1} + 2, 2", "{0}, 7", "{1}, {2} + 3", *SHORT])
+
+    def text(self):
+        loops = [self.loop() for _ in range(self.random.choice((2, 2, 3)))]
+        return "".join(loops) + "return y"
+
+    def loop(self):
+        one, other = self.random.choice([("i", "j"), ("i", "j"), ("p", "q")])
+        head = f"for {one} in range({self.start}, 10):\n"
+        if not self.inner:
+            return head + textwrap.indent(self.body(one, one), "    ")
+        space = self.inner.format(self.random.choice((self.start, one)), one, self.start)
+        return f"{head}    for {other} in range({space}):\n{textwrap.indent(self.body(other, one), 8 * ' ')}"
+
+    def body(self, variable, outer):
+        found = [self.statement(variable, outer) for _ in range(self.random.choice((1, 2)))]
+        for at in (1, len(found)) if self.random.random() < 0.3 else (len(found),):
+            if self.random.random() < 0.7:
+                changed = f"{variable} {self.random.choice(['+ 1', '* 2', '- 1', '// 2'])}"
+                found.insert(at, f"{variable} = {changed}\n")
+        return "".join(found)
+
+    def statement(self, variable, outer):
+        back = f" - {self.start}" if self.start and self.random.random() < 0.8 else ""
+        value = self.random.choice([f"x[{variable}{back}]", f"x[{variable}{back} + 1]", variable, "1.0"])
+        if self.inner in SHORT:
+            return f"at[{outer}, {variable}{' - 1' * self.random.randrange(2)}] += 3 * {outer} + {variable}\n"
+        return f"y[{outer}{back}] += {value}\n"
+
+
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+@pytest.mark.parametrize("number", range(30 * TIMES))
+def test_random_neighbours_whose_bodies_give_variables_other_values(number):
+    text = Neighbours(number).text()
+    function, its = of_text(text), given()
+    try:
+        function(*its)
+    except IndexError:
+        return
+    for workers in (1, 3):
+        mine = given()
+        with orion.session(workers=workers, force_parallel=True):
+            looped = orion.parallel_for(function)
+            looped.plan(*mine).check()
+            looped(*mine)
+        for found, wanted in zip(mine[:3], its[:3], strict=True):
+            np.testing.assert_array_equal(found, wanted, err_msg=text)

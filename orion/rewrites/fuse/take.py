@@ -23,6 +23,7 @@ from orion.analysis.rules import strength
 from orion.dependence.access import Access
 from orion.dependence.model import model_loop
 from orion.dependence.references import loop_scope
+from orion.ir.assigned import assigned_names
 from orion.ir.nodes import Assign, Call, Expr, For, Node, Pass, Range, Stmt, Update, While, walk
 from orion.ir.program import LoopNest, Program
 from orion.ir.types import Types
@@ -141,12 +142,16 @@ class _Finder:
         return depth if depth and sums_agree else _Refused()
 
     def same_ranges(self, first: LoopNest, second: LoopNest) -> int:
-        """How many of their outermost loops have the same ranges, given the same values of those further out."""
+        """How many of their outermost loops have the same ranges, given the same values of those further out, and
+        variables that nothing inside gives other values: what is run behind it in the same trip would see these."""
+        inside = assigned_names((*first.body, *second.body))
         one, other = loop_scope(first, self.types), loop_scope(second, self.types)
         pairs = list(zip(first.ranges, second.ranges, strict=False))
         for mine, its in pairs:
             other[its.var] = parameter(mine.var)
         for depth, (mine, its) in enumerate(pairs):
+            if not inside.isdisjoint((mine.var, its.var)):
+                return depth
             for a, b in zip(_bounds(mine), _bounds(its), strict=True):
                 form, like = affine_form(a, one), affine_form(b, other)
                 if not (isinstance(form, Affine) and isinstance(like, Affine) and form.text == like.text):
