@@ -171,22 +171,6 @@ def downwards_from_an_element(a, starts):
                 a[j - 1] = a[j + 1]
 
 
-def rows_whose_statements_are_for_one_column(a, n):
-    for i in range(0, n, -1 * -1):
-        for _ in range((2 - i) % 3, -2 * (n + 1) + (n + 1) * 3):
-            a[i, 7 - (7 - i)] += 0.5
-
-
-def two_rows_at_a_time(a, b, d, n, one):
-    c = 0
-    for i in range(-1, n - 1):
-        d[i + 1, i + 1] = c
-        for j in range(n):
-            for k in range(1, 1 + one):
-                a[j + 2, k] = 0.5 * a[j + 2, k] + i
-                a[j + 1, k] = 0.3 * (b[j, k - 1] + b[j, k] - a[j + 1, k])
-
-
 def cube(*lengths):
     return np.random.default_rng(0).random(lengths) - 0.5
 
@@ -205,8 +189,6 @@ GIVEN = {
     a_scalar_of_two_loops: lambda: (cube(7, 11), np.arange(20), cube(2), 8),
     names_with_two_underscores: lambda: (cube(20), cube(18), 6),
     downwards_from_an_element: lambda: (cube(20), np.arange(9) % 4 + 5),
-    rows_whose_statements_are_for_one_column: lambda: (cube(4, 4), 4),
-    two_rows_at_a_time: lambda: (cube(9, 7), cube(7, 6), np.ones((8, 8), int), 6, 1),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }
 

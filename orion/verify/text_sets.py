@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 Found = dict[str, "isl.Set"]
 """Statement → its instances that a piece of text runs. Other keys are what `orion.verify.text_buffers` notes."""
 
-MAX_PIECES = 64
+MAX_PIECES = 32
 """The most pieces of a set."""
 
-MAX_COALESCING = 30_000_000
-"""The most that putting pieces of a set together may cost, as `coalesced` counts it: three seconds."""
+MAX_COALESCING = 20_000_000
+"""The most that putting pieces of a set together may cost, as `coalesced` counts it: two seconds."""
 
 
 @dataclass
