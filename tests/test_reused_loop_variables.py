@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import textwrap
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -171,6 +172,24 @@ def test_a_plan_names_it_as_the_user_does():
     assert "k_" not in said
 
 
+def check_as_python(function, text, workers):
+    """Hold a function on numbers of workers against itself undecorated, and its plan against its text. Nothing is said
+    of one that leaves an array as it is written."""
+    its = given()
+    try:
+        wanted = function(*its)
+    except IndexError:
+        return
+    for count in workers:
+        mine = given()
+        with orion.session(workers=count, force_parallel=True):
+            looped = orion.parallel_for(function)
+            looped.plan(*mine).check()
+            np.testing.assert_equal(looped(*mine), wanted, err_msg=text)
+        for found, expected in zip(mine[:3], its[:3], strict=True):
+            np.testing.assert_array_equal(found, expected, err_msg=text)
+
+
 class Reused:
     """A random function of loops over two names, which may be inside of one another, and read anywhere after."""
 
@@ -209,16 +228,8 @@ def test_random_loops_over_two_names(number):
         function = of_text(text)
     except SyntaxError:  # a `break` in no loop
         return
-    its = given()
-    wanted = function(*its)
-    for workers in (1, 2):
-        mine = given()
-        with orion.session(workers=workers, force_parallel=True):
-            try:
-                assert orion.parallel_for(function)(*mine) == wanted, text
-            except orion.UnsupportedLoopError:
-                continue
-        np.testing.assert_array_equal(mine[2], its[2], err_msg=text)
+    with suppress(orion.UnsupportedLoopError):
+        check_as_python(function, text, (1, 2))
 
 
 def given_a_float(x):
@@ -283,16 +294,21 @@ class Neighbours:
 @pytest.mark.parametrize("number", range(30 * TIMES))
 def test_random_neighbours_whose_bodies_give_variables_other_values(number):
     text = Neighbours(number).text()
-    function, its = of_text(text), given()
-    try:
-        function(*its)
-    except IndexError:
-        return
-    for workers in (1, 3):
-        mine = given()
-        with orion.session(workers=workers, force_parallel=True):
-            looped = orion.parallel_for(function)
-            looped.plan(*mine).check()
-            looped(*mine)
-        for found, wanted in zip(mine[:3], its[:3], strict=True):
-            np.testing.assert_array_equal(found, wanted, err_msg=text)
+    check_as_python(of_text(text), text, (1, 3))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "inner_loops"),
+    [("", "", 1), ("j += 1", "", 2), ("", "j += 1", 2), ("s = j", "", 1), ("j = 1", "j = 1", 2)],
+)
+def test_neighbours_share_loops_whose_variables_no_body_changes(first, second, inner_loops):
+    loops = (
+        f"for i in range(40):\n    for j in range(2):\n        at[i, j] += i\n        {changed or 'pass'}\n"
+        for changed in (first, second)
+    )
+    text = f"{''.join(loops)}return y"
+    with orion.session(workers=1, force_parallel=True):
+        kernel = orion.parallel_for(of_text(text)).kernel_source(*given())
+    assert kernel.count("for i in range") == 1
+    assert kernel.count("for j in range") == inner_loops
+    check_as_python(of_text(text), text, (1, 3))

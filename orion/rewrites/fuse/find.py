@@ -7,8 +7,10 @@ write, the pairs of iterations that touch the same element are
 
     C = R_b⁻¹ ∘ R_a,    and the fused loop is legal where  C ⊆ {x → y : (x_0, …, x_{d-1}) ≼ (y_0, …, y_{d-1})},
 
-so that no dependence goes backwards ("fusion-preventing": Allen and Kennedy; Wolfe, *High Performance Compilers for
-Parallel Computing*, section 9.8). It carries nothing that the two loops did not where even
+and where, with A the names that either body assigns, no variable of a shared loop is in A: a body that follows in the
+same trip would read what the one before it has assigned. No dependence then goes backwards ("fusion-preventing": Allen
+and Kennedy; Wolfe, *High Performance Compilers for Parallel Computing*, section 9.8). It carries nothing that the two
+loops did not where even
 
     C ⊆ {x → y : x_0 = y_0, …, x_{d-1} = y_{d-1}}
 

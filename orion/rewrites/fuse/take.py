@@ -142,8 +142,8 @@ class _Finder:
         return depth if depth and sums_agree else _Refused()
 
     def same_ranges(self, first: LoopNest, second: LoopNest) -> int:
-        """How many of their outermost loops have the same ranges, given the same values of those further out, and
-        variables that nothing inside gives other values: what is run behind it in the same trip would see these."""
+        """Count the outermost loops that have the same ranges, given the same values of those further out, and whose
+        variables no body changes."""
         inside = assigned_names((*first.body, *second.body))
         one, other = loop_scope(first, self.types), loop_scope(second, self.types)
         pairs = list(zip(first.ranges, second.ranges, strict=False))
