@@ -127,7 +127,7 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
     """
     if GENERATED_FILE in text:
         yield "a file of the cache"
-    data = "".join(OF_A_FILE.findall(text))
+    data = re.split(r"[\s,:;]+", "\n".join(OF_A_FILE.findall(text)))
     for found in SINGLE_ASSIGNMENT.findall(text):
         if found not in data:
             yield f"a name of Numba's, `{found}`"

@@ -88,7 +88,7 @@ def needed_extents(nest: Nest, recording: Recording, integers: Mapping[str, int]
     shapes = {name: Shaped(known.get(name, spec.small)) for name, spec in nest.arrays.items()}
     try:
         recording.run(measurer, {**shapes, **integers, **nest.fixed()})
-    except (IndexError, NameError, OverflowError, TypeError, ValueError, ZeroDivisionError):
+    except (IndexError, OverflowError, TypeError, UnboundLocalError, ValueError, ZeroDivisionError):
         return None
     found: Extents = {}
     for name, spec in nest.arrays.items():
@@ -141,5 +141,5 @@ def facts_at(recording: Recording, arguments: Mapping[str, Any]) -> list[Any] | 
     array, slices are not of one length, a name has no value, or an integer does not fit."""
     try:
         return recording.facts(arguments, MOST_TRIPS)
-    except (IndexError, NameError, ZeroDivisionError, ValueError, OverflowError):
+    except (IndexError, OverflowError, UnboundLocalError, ValueError, ZeroDivisionError):
         return None

@@ -12,6 +12,7 @@ private copies remove it. Such a loop may be called either; it is counted apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,8 @@ def check_verdicts(verdicts: Sequence[Verdict], nest: Nest, tally: Tally, *, tho
     seen.add(recording.facts(nest.arguments()))
     first = set(seen.witnesses)
     if thorough or seen.open():
-        seen.add(facts_at(recording, nest.arguments(1)))  # the larger one may leave an array
+        with suppress(IndexError):  # the nest may leave an array at its larger size
+            seen.add(recording.facts(nest.arguments(1)))
     if thorough:
         for arguments in other_arguments(nest, recording, (), THOROUGH_SIZES, nest.seed):
             seen.add(facts_at(recording, arguments))
