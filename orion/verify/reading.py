@@ -7,7 +7,7 @@ that are affine restrict it; what is not affine may have any value, which makes 
 NumPy takes subscripts: a negative one counts from the end.
 
 Coordinates are those of schedules: the value of the variable of a `range` with step 1, the number of the trip with any
-other step (the value or its negative where the start is not known), the key of a sparse array.
+other step, the key of a sparse array. From an unknown start it is the value, its negative where the loop goes down.
 """
 
 from __future__ import annotations

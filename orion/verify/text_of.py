@@ -32,9 +32,11 @@ def _texts(step: Step, loops: Mapping[int, tuple[For, ...]]) -> Iterator[Stmt]:
 
 
 def inlined(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
-    """Return a text without names that a program has beside its function's. Such a name is given a value right before
-    the one statement that has it, in its test or its bounds, which are evaluated once, or in each round of a `while`.
-    Tests are what they look at: `v` for `True if v else False`."""
+    """Return a text without names that a program has beside its function's.
+
+    Such a name is assigned right before the one statement that reads it, in its test or its bounds. Those are evaluated
+    once; the test of a `while` is evaluated in each round. A test `True if v else False` becomes `v`.
+    """
     found: list[Stmt] = []
     values: dict[str, Expr] = {}
     for statement in body:
