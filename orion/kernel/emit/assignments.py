@@ -39,8 +39,12 @@ class Assignments(Folds):
 
     def forget_written(self, statement: Stmt) -> None:
         """Drop the rows in registers that the statement may change: of arrays it writes, or at indices it assigns."""
-        self.forget_arrays(set().union(*(self.written_by(node) for node in walk(statement))))
-        for name in assigned_places([statement]):
+        if id(statement) not in self.written:
+            arrays = set().union(*(self.written_by(node) for node in walk(statement)))
+            self.written[id(statement)] = statement, arrays, assigned_places([statement])
+        _, arrays, names = self.written[id(statement)]
+        self.forget_arrays(arrays)
+        for name in names:
             self.forget_indexed_by(name)
 
     def forget_arrays(self, names: set[str]) -> None:

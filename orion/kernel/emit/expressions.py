@@ -82,6 +82,7 @@ class Expressions(ABC):
         self.row_variables: set[str] = set()
         self.inside: dict[tuple[str, str, int], str] = {}
         self.intervals = Intervals(facts)
+        self._types: dict[int, tuple[Expr, ValueType]] = {}
         self.depth = 0
         """How many expressions are being emitted, one inside the other."""
 
@@ -137,7 +138,11 @@ class Expressions(ABC):
         """A call of a function as Numba source."""
 
     def type_of(self, expr: Expr) -> ValueType:
-        return self.facts.typing.of(expr)
+        """The type of an expression, which is found once: names keep their types, and new ones come with theirs."""
+        known = self._types.get(id(expr))
+        if known is None:
+            known = self._types[id(expr)] = expr, self.facts.typing.of(expr)
+        return known[1]
 
     def refuse(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:
         return unsupported(what, expr.span, self.facts.nest.function.source, why=why, hint=hint)

@@ -98,6 +98,8 @@ class _Finder:
     bounds: Bounds
     names: TileNames
     stops: list[_Stop] = field(default_factory=list)
+    parts: dict[ast.AST, int] = field(default_factory=dict)
+    known: dict[ast.stmt, int | None] = field(default_factory=dict)
 
     def of_block(self, body: Sequence[ast.stmt], is_inside: bool) -> int:
         """The operations of statements, which may be inside of a loop."""
@@ -136,7 +138,13 @@ class _Finder:
         return FEW if is_innermost else LOOK
 
     def now(self, statement: ast.stmt) -> int | None:
-        """The operations of a statement at these sizes; None where it holds a loop of unknown length."""
+        """The operations of a statement at these sizes; None where it holds a loop of unknown length. Each loop around
+        asks for them."""
+        if statement not in self.known:
+            self.known[statement] = self._now(statement)
+        return self.known[statement]
+
+    def _now(self, statement: ast.stmt) -> int | None:
         match statement:
             case ast.For(body=body):
                 trips = self.bounds.trips(statement)
@@ -156,8 +164,10 @@ class _Finder:
         return None if None in found else sum(one for one in found if one is not None)
 
     def of_part(self, node: ast.AST) -> int:
-        """The operations of something without loops."""
-        return sum(self.of_node(part) for part in ast.walk(node)) + self.of_rows(node)
+        """The operations of something without loops; each loop around asks for them."""
+        if node not in self.parts:
+            self.parts[node] = sum(self.of_node(part) for part in ast.walk(node)) + self.of_rows(node)
+        return self.parts[node]
 
     def of_node(self, node: ast.AST) -> int:
         match node:

@@ -7,11 +7,11 @@ and the statement is then written with NumPy's operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
-from orion.ir.nodes import Binary, Call, Const, Expr, Node, Slice, Subscript, Unary, Var, every, holds, walk
+from orion.ir.nodes import Binary, Call, Const, Expr, Node, Slice, Stmt, Subscript, Unary, Var, every, holds, walk
 from orion.ir.printer import print_expr
 from orion.ir.spans import without_spans
 from orion.kernel.emit.calls import Calls
@@ -64,6 +64,8 @@ class Rows(Calls, RowTerms):
         self.loaded: dict[RowPlace, LoadedRow] = {}
         self.row_names: dict[RowPlace, str] = {}
         self.touched: dict[RowPlace, None] = {}
+        self.written: dict[int, tuple[Stmt, set[str], Collection[str]]] = {}
+        """What statements write, arrays and then names, by their identities."""
 
     def attempt(self, emit: Callable[[], T]) -> T | None:
         """What `emit` gives; None, and no trace of it, where it raises NotInRegistersError."""
