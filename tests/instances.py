@@ -38,13 +38,14 @@ from orion.ir.printer import print_function
 from orion.ir.program import LoopNest, Scalars, Step, blocks_of
 from orion.ir.rewriting import expand
 from orion.ir.signature import argument_types
+from orion.kernel.calling import KernelSource, Walk
 from orion.pipeline import executed, kernels_of, local_specs, make_plan
 from orion.planned import Plan
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.source import Span
 from orion.typing.value_type import INT
-from tests.oracles.interpreted import Order, Turns, Walk, kernel_code, run_with
+from tests.oracles.interpreted import Order, Turns, kernel_code, run_with
 
 DEPTH = 6
 """The most loops around a statement."""
@@ -195,7 +196,7 @@ class NotingTurns(Turns):
         self.open: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
         self.loops = -1
 
-    def walk(self, code: CodeType, entry: str) -> Walk:
+    def walk(self, code: CodeType, kernel: KernelSource) -> Walk:
         self.loops += 1
         loop = self.loops
 
@@ -208,7 +209,7 @@ class NotingTurns(Turns):
                 self.noted.append(Noted(statement, values, loop, self.running, tile))
             self.finish(tile, round, done)
 
-        return self.walk_with(code, entry, {"finish": finish, "prefetch_row": lambda *_: None}, {"note": noting})
+        return self.walk_with(code, kernel, {"finish": finish, "prefetch_row": lambda *_: None}, {"note": noting})
 
 
 def as_python(

@@ -19,7 +19,7 @@ from orion.ir.nodes import Const, Range
 from orion.ir.program import Program
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType
 from orion.kernel.build.compile import compile_kernel
-from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource
+from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource, Walk
 from orion.kernel.emit.kernel import emit_kernel
 from orion.passes.split import split_program
 from orion.pipeline import through_passes
@@ -150,9 +150,7 @@ def prove(program: Program, number: int, types: Any, shapes: Any, values: dict[s
     return prove_bounds(bounds_checks(program, number, types), known, program.nests[number])
 
 
-def run_loop(
-    loop: Loop, walk: Callable[..., None], extents: Any = None, tiles: Any = None, **scalars: Any
-) -> dict[str, Any]:
+def run_loop(loop: Loop, walk: Walk, extents: Any = None, tiles: Any = None, **scalars: Any) -> dict[str, Any]:
     """Run the loop on one worker; the partial results and carried values by name, and "control".
 
     `extents` are the offsets or boxes of the tiles (default: one tile with everything). `scalars` are values of scalars
@@ -173,7 +171,8 @@ def run_loop(
     none = np.zeros(0, np.int64)
     results: dict[str, Any] = {"control": control, "done": done[::FLAG_STRIDE]}
     arguments = [argument_value(a, values, results, count) for a in loop.source.arguments]
-    walk(tiles.astype(np.int64), 0, extents, np.zeros(count + 1, np.int64), none, none, done, control, *arguments)
+    block = walk.block(extents, control, arguments)
+    walk(block, tiles.astype(np.int64), 0, np.zeros(count + 1, np.int64), none, none, done, control)
     return results
 
 

@@ -262,7 +262,7 @@ run_loop(loop, kernel.walk)
 assert x.tolist() == [7.0, 7.0, 7.0]
 bad = make_loop(gather, np.zeros(2), np.array([1, 9]), np.ones(3))
 assert run_loop(bad, compile_kernel(bad.source).walk)["control"][0] == OUT_OF_BOUNDS
-print(sum(k.module.walk.stats.cache_misses != {} for k in (kernel, compile_kernel(bad.source))))
+print(sum(k.module.tile.stats.cache_misses != {} for k in (kernel, compile_kernel(bad.source))))
 """
 
 
@@ -393,7 +393,7 @@ loop = make_loop(scale, x, y)
 kernel = compile_kernel(loop.source)
 run_loop(loop, kernel.walk)
 assert x.tolist() == [2.0 * k + 1 for k in range(100)]
-is_made = bool(kernel.module.walk.stats.cache_misses)
+is_made = bool(kernel.module.tile.stats.cache_misses)
 print(kernel.module.__name__, is_made, is_made and "ymm" in kernel.machine_code())  # what is found has no text
 """
 

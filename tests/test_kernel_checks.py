@@ -308,6 +308,7 @@ def test_what_leaves_an_array_that_a_loop_makes_is_told(n):
     past_the_end(wanted, n)
     assert np.array_equal(out, wanted)
 
+
 def windows(A, b):
     for i in range(A.shape[0]):
         A[i] = b[i : i + 4]

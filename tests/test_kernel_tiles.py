@@ -161,11 +161,12 @@ def start(loop, kernel, tiles, waits, control, done, round=0):
     arrays = [np.array([pair[k] for pair in pairs], np.int64) for k in (0, 1)]
     arguments = [argument_value(a, loop.values, {}, total) for a in loop.source.arguments]
     boxes = np.array([[[t, t + 1]] for t in range(total)], np.int64)
-    thread = threading.Thread(
-        target=kernel.walk,
-        args=(np.array(tiles), round, boxes, offsets, *arrays, done, control, *arguments),
-        daemon=True,
-    )
+
+    def walk():
+        block = kernel.walk.block(boxes, control, arguments)  # the closure keeps what it has the addresses of
+        kernel.walk(block, np.array(tiles), round, offsets, *arrays, done, control)
+
+    thread = threading.Thread(target=walk, daemon=True)
     thread.start()
     return thread
 
@@ -262,7 +263,9 @@ def test_an_error_without_a_code_is_raised_and_stops_the_others():
     none = np.zeros(0, np.int64)
     arguments = [argument_value(a, loop.values, {}, 1) for a in loop.source.arguments]
     boxes = np.array([[[0, 3]]])
+    walk = compiled(loop)
+    block = walk.block(boxes, control, arguments)
     with pytest.raises(ValueError, match=r"shape|broadcast|size"):
-        compiled(loop)(np.zeros(1, np.int64), 0, boxes, np.zeros(2, np.int64), none, none, done, control, *arguments)
+        walk(block, np.zeros(1, np.int64), 0, np.zeros(2, np.int64), none, none, done, control)
     assert control[0] == ABORT
     assert not done.any()

@@ -97,6 +97,7 @@ def all_elements(A, out):
 X = np.arange(400.0)
 GRID = np.zeros((20, 20))
 
+
 def from_some_operations(x, k, out):
     for i in range(k >> 1, x.shape[0]):
         out[i] += x[i]

@@ -150,5 +150,5 @@ def test_the_text_of_the_program():
 def test_a_matrix_is_gone_through_by_rows_without_a_new_one():
     with orion.session("threads", 1):
         source = orion.parallel_for(function_of(BODIES["matrix"][0])).kernel_source(**arguments())
-    assert "outer" not in source.partition("def walk")[0].replace("# G += np.outer(X[i], D[i])", "")
+    assert "outer" not in source.replace("# G += np.outer(X[i], D[i])", "")
     assert "for k in range(G.shape[0])" in source

@@ -171,7 +171,7 @@ def run_in_order(function, arguments, order):
     flags, control = np.zeros(FLAG_STRIDE, np.int64), np.zeros(CONTROL_SIZE, np.int64)
     extents = np.array([0, len(order)])
     walk = getattr(compile_kernel(loop.kernel), "walk", compile_kernel(loop.kernel))
-    walk(zero, 0, extents, np.zeros(2, np.int64), none, none, flags, control, *given)
+    walk(walk.block(extents, control, given), zero, 0, np.zeros(2, np.int64), none, none, flags, control)
     assert control[0] == 0
 
 

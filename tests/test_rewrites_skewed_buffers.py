@@ -159,13 +159,13 @@ def test_a_box_writes_its_own_elements_and_no_others(function, slope, box):
     n, m, rounds = 60, 70, 40
     with orion.session(workers=1, force_parallel=True):
         source = orion.parallel_for(function).kernel_source(random(n, m), rounds)
-    text = source[source.index("def tile") : source.index("@walk_function")]
+    text = source[source.index("def tile") :]
     scope = {
         "np": np, "uint64": int, "int64": int, "floor_divided": int.__floordiv__, "is_alarmed": lambda control: False,
     }  # fmt: skip
     exec(text, scope)
     array = Recorder(n, m)
-    scope["tile"](*(limit for limits in box for limit in limits), None, array, rounds)
+    scope["tile"](0, 0, np.array([box], object), None, array, rounds)
     (t0, t1), (p0, p1), (q0, q1) = box
     expected = {
         (i, j)

@@ -102,14 +102,14 @@ def test_times_of_tiles_are_without_waiting(name, monkeypatch):
     late = {True: 0, False: 0}
     real = NodeWorker._walk_some
 
-    def walk_some(worker, part, start, stop, arguments):
+    def walk_some(worker, part, start, stop):
         offsets, waits, lags = part.waits
         for tile in part.tiles[start:stop].tolist():
             for entry in range(offsets[tile], offsets[tile + 1]):
                 is_own = waits[entry] in part.tiles
                 is_done = part.flags[0][waits[entry] * FLAG_STRIDE] >= part.round + 1 - lags[entry]
                 late[part.loop.follows_times] += not (is_own or is_done)
-        real(worker, part, start, stop, arguments)
+        real(worker, part, start, stop)
 
     monkeypatch.setattr(NodeWorker, "_walk_some", walk_some)
     for make in (dynamic, lambda function: function):

@@ -11,7 +11,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.passes.split import split_program
 from orion.runtime.alias import check_aliases, overlaps_itself
-from orion.runtime.barrier import KERNEL, make_barrier, set_flag
+from orion.runtime.barrier import make_barrier, set_flag
 from orion.runtime.combine import after_loop, combine
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import make_skeleton, skeleton_source
@@ -67,9 +67,9 @@ def test_closing_ends_the_threads():
 
 
 def test_nobody_leaves_a_barrier_before_all_have_come():
-    from orion.kernel.build.compile import compile_kernel
+    from orion.kernel.build.walker import meeting_walk
 
-    meet, workers, rounds = compile_kernel(KERNEL).walk, 4, 200
+    meet, workers, rounds = meeting_walk(), 4, 200
     done, control = np.zeros(8 * 2 * workers, np.int64), np.zeros(8, np.int64)
     barrier = make_barrier(workers)
     arrived, wrong = np.zeros(workers, np.int64), []
@@ -78,20 +78,20 @@ def test_nobody_leaves_a_barrier_before_all_have_come():
         for round in range(rounds):
             arrived[member] = round + 1
             waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-            meet(barrier.order[member], 2 * round, barrier.waits, *waits, done, control)
+            meet(barrier.order[member], 2 * round, *waits, done, control)
             if arrived.min() <= round:
                 wrong.append((member, round))
-            meet(barrier.order[member], 2 * round + 1, barrier.waits, *waits, done, control)
+            meet(barrier.order[member], 2 * round + 1, *waits, done, control)
 
     Pool().run(body, workers, lambda: None)
     assert wrong == []
 
 
 def test_a_flag_set_from_outside_is_that_of_the_tile():
-    from orion.kernel.build.compile import compile_kernel
+    from orion.kernel.build.walker import meeting_walk
 
     done, control = np.zeros(8 * 5, np.int64), np.zeros(8, np.int64)
-    set_flag(compile_kernel(KERNEL).walk, done, 3, 6, control)
+    set_flag(meeting_walk(), done, 3, 6, control)
     assert done[8 * 3] == 7
     assert done.sum() == 7
 

@@ -13,9 +13,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from orion.kernel.build.compile import compile_kernel
+from orion.kernel.build.walker import meeting_walk
 from orion.kernel.calling import ABORT, FLAG_STRIDE
-from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray import greeting
 from orion.runtime.ray.between import nothing_between
@@ -52,7 +51,7 @@ class Node:
             (),
             (),
         )
-        self.landing = Landing(arrays, self.memory, compile_kernel(KERNEL).walk, nothing_between(self.memory))
+        self.landing = Landing(arrays, self.memory, meeting_walk(), nothing_between(self.memory))
 
     def flag(self, tile):
         return int(self.memory.done[0][FLAG_STRIDE * tile])

@@ -9,6 +9,7 @@ import pytest
 
 import orion
 from orion.api import ParallelFunction
+from orion.kernel.instructions import MEET
 from orion.runtime.rounds import compiled_rounds
 
 
@@ -102,7 +103,7 @@ def test_serial_loops_with_nothing_else_in_them_are_compiled(name):
     found = compiled_rounds(program.program, program.loops)
     assert len(found) == (CASES[name][2] is not None)
     if found:
-        assert [started.number for started in found[0].loops] == list(range(len(program.loops)))
+        assert list(found[0].loops) == list(range(len(program.loops)))
 
 
 def test_loops_that_take_long_are_started_from_python():
@@ -113,8 +114,8 @@ def test_loops_that_take_long_are_started_from_python():
 def test_workers_meet_only_where_a_loop_needs_what_another_wrote():
     program = prepared(smooth, CASES["smooth"][1]())
     (rounds,) = compiled_rounds(program.program, program.loops)
-    text = "\n".join(rounds.lines)
-    assert text.count("meet(") == 2  # before the second loop, and before the first one of the next round
+    operations = [operation for operation, *_ in rounds.rows]
+    assert operations.count(MEET) == 2  # before the second loop, and before the first one of the next round
     assert rounds.open == {1}
 
 

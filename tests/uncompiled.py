@@ -16,20 +16,21 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from orion.kernel.build import compile as compiling
-from orion.kernel.build import serial_loop
-from orion.kernel.calling import FLAG_STRIDE, GO, LEADING, KernelSource
+from orion.kernel.build import follow as following
+from orion.kernel.build.walker import walker
+from orion.kernel.calling import AHEAD, CONTROL_SIZE, FLAG_STRIDE, GO, KernelSource, first_slots
+from orion.kernel.instructions import RUNNING
 from orion.kernel.support import taking
-from orion.runtime.barrier import KERNEL
-from tests.oracles.interpreted import STAND_INS, kernel_code, tell_end
+from tests.oracles.interpreted import STAND_INS, WALKER, Walked, kernel_code, tell_end
 from tests.trials import ALL, TIMES
 
 ONE_IN = 20
@@ -66,7 +67,7 @@ NAMES = frozenset(STAND_INS) | {
     "PATIENCE", "is_ready", "load_row", "math", "np", "prefetch_row", "spread", "store_row", "take"
 }  # fmt: skip
 _telling = threading.Lock()
-compile_kernel, compile_serial_loop = compiling.compile_kernel, serial_loop.compile_serial_loop
+compile_kernel, follow = compiling.compile_kernel, following.Follow
 
 
 def are_mostly_uncompiled(test: pytest.Item) -> bool:
@@ -80,7 +81,7 @@ def mostly_uncompiled() -> Iterator[None]:
     """Where this holds, threads of this process run nearly all kernels by the interpreter."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "compile_kernel", kernel)
-        patch.setattr(serial_loop, "compile_serial_loop", rounds)
+        patch.setattr(following, "Follow", Followed)
         yield
 
 
@@ -89,22 +90,27 @@ def kernel(source: KernelSource) -> Any:
     return Uncompiled(source) if is_for_the_interpreter(source) else compile_kernel(source)
 
 
-def rounds(lines: Any, meeting: KernelSource, started: Any, dtypes: Any) -> Callable[..., None]:
-    """In place of `compile_serial_loop`. Of what is compiled, the kernels that it calls are, too."""
-    sources = [source for source, _ in started]
-    if is_one_of_twenty("".join([*lines, *(source.text for source in sources)])):
-        for source in sources:
-            compile_kernel(source)
-        return compile_serial_loop(lines, meeting, started, dtypes)
-    scope = STAND_INS | {f"walk{k}": kernel(source).walk for k, source in enumerate(sources)}
-    scope["meet"] = compile_kernel(meeting).walk
-    exec("\n".join(lines), scope)
-    found: Callable[..., None] = scope["rounds"]
-    return found
+class Followed:
+    """In place of what follows instructions. Where a kernel is compiled, its tiles are so called from here."""
+
+    def __init__(self, sources: Sequence[KernelSource]) -> None:
+        self.sources = sources
+        self.scope = walking_scope()
+        exec(WALKER, self.scope)
+
+    def __call__(self, rows: Any, registers: Any, loops: Sequence[tuple[Any, ...]], state: Any) -> None:
+        if all(isinstance(one[0], int) for one in loops):
+            follow(self.sources)(rows, registers, loops, state)
+            return
+        try:
+            self.scope["follow"](rows, registers, Table(loops), state)
+        except Exception as error:
+            running = int(state[RUNNING])
+            compiling.left_by(error, self.sources[running], loops[running][-1])
 
 
 def is_for_the_interpreter(source: KernelSource) -> bool:
-    if TIMES >= ALL or source is KERNEL or is_one_of_twenty(f"{source.text}{source.arguments}"):
+    if TIMES >= ALL or is_one_of_twenty(f"{source.text}{source.arguments}"):
         return False
     if any(argument.dtype in OTHERWISE for argument in source.arguments):
         return False
@@ -125,30 +131,93 @@ def imported(text: str) -> Iterator[str]:
         yield from names.split(", ")
 
 
-class Uncompiled:
+class Uncompiled(Walked):
     """A kernel that the interpreter runs until there is too much to do; then it is compiled after all."""
 
     def __init__(self, source: KernelSource) -> None:
         self.source = source
-        self.plain = compiling._guarded(walk(kernel_code(source.text), source.entry), source)
+        scope = walking_scope()
+        exec(kernel_code(source.text), scope)
+        tile = scope[source.entry]
 
-    def walk(self, *arguments: Any) -> None:
-        if any(is_large(one) for one in arguments[len(LEADING) :]):
-            compile_kernel(self.source).walk(*arguments)
+        def entry(*arguments: Any) -> None:
+            with np.errstate(all="ignore"):
+                tile(*arguments)
+
+        super().__init__(entry, source.takes_tiles, scope)
+        self.walk = self
+
+    def __call__(self, block: Any, tiles: Any, round: int, *flags: Any) -> None:
+        extents, control, *arguments = block
+        if any(is_large(one) for one in arguments):
+            walk = compile_kernel(self.source).walk
+            walk(walk.block(extents, control, arguments), tiles, round, *flags)
             return
-        with np.errstate(all="ignore"):
-            self.plain(*arguments)
+        try:
+            super().__call__(block, tiles, round, *flags)
+        except Exception as error:
+            compiling.left_by(error, self.source, control)
+
+    def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> Block:
+        return Block(self.source, super().block(extents, control, arguments))
+
+
+class Block(list[Any]):
+    """The arguments of a kernel as they are, in place of a block."""
+
+    def __init__(self, source: KernelSource, arguments: Any) -> None:
+        super().__init__(arguments)
+        self.source = source
+
+
+class Table:
+    """What stands for the walker's table: it has the arrays themselves."""
+
+    def __init__(self, loops: Sequence[tuple[Any, ...]]) -> None:
+        self.loops = loops
+
+    def __len__(self) -> int:
+        return len(self.loops)
+
+    def __getitem__(self, place: tuple[int, int]) -> Any:
+        return self.loops[place[0]][place[1]]
+
+
+class Slots:
+    """A block by its slots."""
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def __setitem__(self, slot: int, value: Any) -> None:
+        self.block[AHEAD + first_slots(self.block.source).index(slot)] = value
+
+
+def fixed_at(table: Table, row: int, column: int) -> Any:
+    return table[row, column // 2 + 1]
+
+
+def array_at(table: Table, row: int, column: int) -> Any:
+    found = fixed_at(table, row, column)
+    return Slots(found) if isinstance(found, Block) else found
+
+
+def run_tile(entry: Any, block: Any, tile: int, round: int) -> None:
+    if isinstance(entry, int):
+        none, number = np.zeros(tile + 2, np.int64), np.array([tile])
+        done, control = np.zeros(FLAG_STRIDE * (tile + 1), np.int64), np.zeros(CONTROL_SIZE, np.int64)
+        walker()(entry, block, number, round, none, none, none, done, control)
+    else:
+        entry(tile, round, *block)
 
 
 def is_large(argument: Any) -> bool:
     return argument.size > MOST if isinstance(argument, np.ndarray) else abs(argument) > MOST
 
 
-def walk(code: CodeType, entry: str) -> Callable[..., None]:
-    scope = {**STAND_INS, **rows_in_memory(), **TAKING, "is_ready": is_ready, "finish": finish}
-    exec(code, scope)
-    found: Callable[..., None] = scope[entry]
-    return found
+def walking_scope() -> dict[str, Any]:
+    """What modules are run with, the walker beside them."""
+    return {**STAND_INS, **rows_in_memory(), **TAKING, "is_ready": is_ready, "finish": finish, **OF_TABLE}
 
 
 def rows_in_memory() -> dict[str, Any]:
@@ -189,6 +258,8 @@ def give_way() -> None:
 def load_acquire(array: Any, index: int) -> Any:
     return array[index]
 
+
+OF_TABLE = {"fixed_at": fixed_at, "array_at": array_at, "run_tile": run_tile}
 
 TAKING: dict[str, Any] = {
     **STAND_INS, **{name: getattr(taking, name) for name in ("FLAG_STRIDE", "IMPATIENCE", "LEFT", "LOOKED_AT")},

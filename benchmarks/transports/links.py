@@ -8,8 +8,7 @@ import numpy as np
 
 from benchmarks.transports.pair import Bytes
 from benchmarks.transports.plain import FLAG_BYTES, Flags
-from orion.kernel.build.compile import compile_kernel
-from orion.runtime.barrier import KERNEL
+from orion.kernel.build.walker import meeting_walk
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray.between import nothing_between
 from orion.runtime.ray.inbox import Inbox, Landing
@@ -33,7 +32,7 @@ class LinkSide:
             self.flags.control[None], (self.flags.done,), none, ((),), ((),), (none,), none, (none,), (), ()
         )
         inbox = Inbox()
-        inbox.begin(1, Landing({"payload": self._got}, memory, compile_kernel(KERNEL).walk, nothing_between(memory)))
+        inbox.begin(1, Landing({"payload": self._got}, memory, meeting_walk(), nothing_between(memory)))
         self._receiver = Receiver("127.0.0.1", inbox, lambda sender, number, size: None)
         pipe.send(self._receiver.address)
         self._link = connect(pipe.recv(), self._number, 1 - self._number)

@@ -13,12 +13,10 @@ from time import thread_time
 import numpy as np
 
 from benchmarks.transports.pair import Bytes
-from orion.kernel.build.compile import compile_kernel
+from orion.kernel.build.walker import meeting_walk
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE
-from orion.runtime.barrier import KERNEL
 from orion.runtime.ray.segments import create_segment, open_segment
 
-EXTENTS = np.zeros(0, np.int64)
 FLAG_BYTES = 4096
 
 
@@ -29,7 +27,7 @@ class Flags:
     def __init__(self, memory: Bytes, is_left: bool) -> None:
         words = memory[:FLAG_BYTES].view(np.int64)
         self.done, self.control = words[: 4 * FLAG_STRIDE], words[-CONTROL_SIZE:]
-        self._walk = compile_kernel(KERNEL).walk
+        self._walk = meeting_walk()
         own = 0 if is_left else 1
         # Two tiles that wait for nothing, the flags; two that wait for those, and set flags that nobody looks at.
         self._waits = np.array([0, 0, 0, 1, 2]), np.array([0, 1]), np.zeros(2, np.int64)
@@ -39,13 +37,13 @@ class Flags:
 
     def set(self) -> None:
         """Say that the payload is there."""
-        self._walk(self._own, self._sent, EXTENTS, *self._waits, self.done, self.control)
+        self._walk(self._own, self._sent, *self._waits, self.done, self.control)
         self._sent += 1
 
     def wait(self) -> None:
         """Wait until the other side has said so."""
         start = thread_time() if self._has_clock else 0.0
-        self._walk(self._other, self._received, EXTENTS, *self._waits, self.done, self.control)
+        self._walk(self._other, self._received, *self._waits, self.done, self.control)
         self._received += 1
         if self._has_clock:
             self.waited += thread_time() - start

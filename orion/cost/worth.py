@@ -57,8 +57,8 @@ WAKE_NS = 30_000
 """What the first start of other workers in a call costs."""
 
 SYNC_NS = 3_000
-"""What starting a loop once more costs all workers together, in a compiled serial loop: 1 µs was measured where every
-worker has a core, and what one has written must get to the other."""
+"""What starting a loop once more costs all workers together, in a followed serial loop: 1 µs was measured
+where every worker has a core, and what one has written must get to the other."""
 
 STARTED_NS = 40_000
 """The same where tests and scalar statements between the loops keep a serial loop in Python. 10 µs were measured on one

@@ -1,8 +1,16 @@
 """How a compiled loop is called: the contract between generated kernels and whoever runs them. No Numba here.
 
-A compiled loop has one entry, called once per run of the loop by each worker, with the GIL released:
+A generated kernel is a function of one tile,
 
-    walk(tiles, round, extents, wait_offsets, waits, lags, done, control, *arguments)
+    tile(t, round, extents, control, *arguments)
+
+One walker runs the tiles of all loops (`orion.kernel.build.walker`). Each worker calls it once per run of the loop, and
+lets go of the GIL meanwhile. It is given the arguments of the kernel in a block (`orion.kernel.build.entries`), which
+holds the addresses of arrays: whoever has a block keeps the arrays.
+
+    block = walk.block(extents, control, arguments)      # arguments that are None are put later
+    walk.put(block, position, argument)                  # what is another one in each round
+    walk(block, tiles, round, wait_offsets, waits, lags, done, control)
 
 - `tiles`, int64 (n,): the tiles of this worker in the order in which it runs them, `Schedule.order[worker]`.
 - `round`, int: how often this loop has been run since `done` was zeroed: 0, 1, …
@@ -40,8 +48,9 @@ then tells that it has not ended, and is done with it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -70,6 +79,9 @@ LAST_TILE = (1 << 32) - 1
 """More than the number of any tile."""
 
 FLAG_STRIDE = CLOCK_STRIDE = 8
+SLOT = 8
+"""Bytes of a slot of a block of arguments."""
+
 NOWHERE = int(np.iinfo(np.int64).min)
 ANEW = "anew"
 """The op of the "place" that says whether a choice met a NaN after which it begins anew."""
@@ -115,7 +127,8 @@ BLAS_CALL = re.compile("|".join([" @ ", *(re.escape(f"{name}(") for name, row in
 """A call of BLAS in generated source, in which names are those of the table of functions."""
 
 CONTROL_SIZE = 8
-LEADING = ("tiles", "round", "extents", "wait_offsets", "waits", "lags", "done", "control")
+AHEAD = 2
+"""How many arguments stand in a block ahead of the kernel's own: the extents and `control`."""
 
 
 def resting(round: int) -> int:
@@ -217,12 +230,12 @@ class Site:
 class KernelSource:
     """A generated kernel before it is compiled.
 
-    `text` is a Python module; `entry` the name of its walk function; `name` names the module (the user's function and
-    the number of the loop); `lines[k]` is the place in the user's source that line k + 1 of `text` was made from, or
-    None; `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument
+    `text` is a Python module; `entry` the name of its function of a tile; `name` names the module (the user's function
+    and the number of the loop); `lines[k]` is the place in the user's source that line k + 1 of `text` was made from,
+    or None; `user` is the user's source, for messages. `extents_ndim` is the number of dimensions of the argument
     `extents`. Where updates are no sums the module has a function `receive`, which applies those that it finds in some
     of the arguments, at the places `receives`, and is given `control` after these; no places where it has none.
-    `names` are names of the text, each with what the user calls it.
+    `names` are names of the text, each with what the user calls it. `takes_tiles`: workers take tiles of each other.
     """
 
     name: str
@@ -235,6 +248,7 @@ class KernelSource:
     extents_ndim: int = 1
     receives: tuple[int, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
+    takes_tiles: bool = False
 
     @property
     def calls_blas(self) -> bool:
@@ -242,6 +256,29 @@ class KernelSource:
         rows. Comments are in the user's words, whose products may be compiled otherwise."""
         code = "\n".join(line for line in self.text.splitlines() if not line.lstrip().startswith("#"))
         return BLAS_CALL.search(code) is not None
+
+
+class Walk(Protocol):
+    """The walk of a kernel, as this module says. `entry` is what a tile is called by in followed serial
+    loops."""
+
+    @property
+    def entry(self) -> Any: ...
+    def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> Any: ...
+    def put(self, block: Any, position: int, argument: Any) -> None: ...
+    def __call__(
+        self, block: Any, tiles: Any, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any
+    ) -> None: ...
+
+
+def first_slots(source: KernelSource) -> tuple[int, ...]:
+    """Where each argument of a kernel begins in the block that its entry is given (`orion.kernel.build.entries`), after
+    the extents and `control`: an array has its address, lengths and strides there."""
+    sizes = [1 + 2 * source.extents_ndim, 3]
+    for argument in source.arguments:
+        is_scalar = argument.kind in ("scalar", "count")
+        sizes.append(-(-np.dtype(argument.dtype).itemsize // SLOT) if is_scalar else 1 + 2 * argument.ndim)
+    return tuple(sum(sizes[:place]) for place in range(2, len(sizes)))
 
 
 def tile_boxes(schedule: Schedule) -> Ints:

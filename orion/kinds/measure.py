@@ -309,35 +309,36 @@ class _OnKinds:
             return True
         return not (part.round % max(1, rounds // ROUNDS) if rounds else part.round & (part.round - 1))
 
-    def _trace(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
+    def _trace(self, part: LoopPart, values: tuple[Any, ...]) -> None:
         """Trace the round of a loop that is about to run, if it is one of those that are traced."""
         if not self._is_traced(part):
             return
         try:
-            self._trace_round(part, arguments, values)
+            self._trace_round(part, values)
         except UntracedError as error:
             span = part.loop.plan.nest.span
             what = f"the accesses of the loop in line {span.line} cannot be traced: {error}"
             raise ArgumentError(describe(what, hint="measure it without `kinds`")) from None
 
-    def _trace_round(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
+    def _trace_round(self, part: LoopPart, values: tuple[Any, ...]) -> None:
         loop, nest = part.loop, part.loop.plan.nest
         given = dict(zip(loop.inputs, values, strict=True))
         traced: dict[str, TracedArray] = {}
         elements: list[Any] = []
         for position, argument in loop.array_arguments():
             if argument.kind == "array":
-                own = np.array(arguments[position]) if argument.name in loop.writes else arguments[position]
+                own = part.template[position]
+                own = np.array(own) if argument.name in loop.writes else own
                 if argument.name in self.arrays:
                     own = traced[argument.name] = TracedArray(own, self.block)
                 given[argument.name] = own
             else:
-                elements.append((argument.kind, argument.position, arguments[position]))
+                elements.append((argument.kind, argument.position, part.template[position]))
         columns = [column for _, _, column in sorted(elements, key=lambda one: one[:2])]
         if part.number not in self.tracers:
             self.tracers[part.number] = LoopTracer(nest, [*given])
         tracer, tiles = self.tracers[part.number], dict[int, dict[str, Any]]()
-        extents, step = part.leading[0], self.steps[part.number]
+        extents, step = part.extents, self.steps[part.number]
         for tile in part.tiles.tolist():
             box = extents[tile]
             if nest.elements is not None:

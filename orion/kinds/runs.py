@@ -26,14 +26,14 @@ SCHEDULED = "/proc/thread-self/schedstat"
 EMPTY = 5
 """How often a walk without tiles is run, to see what taking times costs."""
 
-Before: TypeAlias = Callable[[LoopPart, list[Any], tuple[Any, ...]], None]
-"""What is done before the tiles of a round, given arrays and values of the loop."""
+Before: TypeAlias = Callable[[LoopPart, tuple[Any, ...]], None]
+"""What is done before the tiles of a round, given values of the loop."""
 
 After: TypeAlias = Callable[[LoopPart], None]
 """What is done after each tile."""
 
 
-def nothing_before(part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
+def nothing_before(part: LoopPart, values: tuple[Any, ...]) -> None:
     """Of runs of which nothing but times is taken."""
 
 
@@ -55,16 +55,16 @@ class ClockedWorker(SampledWorker):
         self.values = values
         return super().loop(number, *values)
 
-    def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
-        self.before(part, arguments, self.values)
+    def walk_timed(self, part: LoopPart, first: int, last: int) -> None:
+        self.before(part, self.values)
         found = np.zeros(part.tiles.size, np.int64)
         with scheduled(self.in_memory) as file:
-            nothing = min(self._walked(part, arguments, slice(0), file) for _ in range(EMPTY))
+            nothing = min(self._walked(part, slice(0), file) for _ in range(EMPTY))
             start = perf_counter_ns()
             for place in range(first, last):
                 if not self._await_tile(part, place):
                     return
-                taken = self._walked(part, arguments, slice(place, place + 1), file)
+                taken = self._walked(part, slice(place, place + 1), file)
                 found[place] = max(0, taken - nothing)
                 self.after(part)
             whole = max(0, perf_counter_ns() - start - nothing * (last - first))
@@ -73,10 +73,10 @@ class ClockedWorker(SampledWorker):
         self.sampling.tiles.setdefault(part.number, {})[part.round] = found
         self.sampling.totals.setdefault(part.number, {})[part.round] = whole
 
-    def _walked(self, part: LoopPart, arguments: list[Any], places: slice, file: FileIO | None) -> int:
+    def _walked(self, part: LoopPart, places: slice, file: FileIO | None) -> int:
         """The nanoseconds of some tiles, less what the thread waited for a core; a few where there are none."""
         start, waited = perf_counter_ns(), waited_for_core(file)
-        part.walk(part.tiles[places], part.round, *part.leading, *arguments)
+        part.run(part.tiles[places])
         waited = waited_for_core(file) - waited  # looked at inside of the time, so that it is a part of that
         return perf_counter_ns() - start - waited
 
@@ -152,7 +152,7 @@ class Counted:
         self.pages, self.is_counted = FreshPages(files), is_counted
         self.found: dict[tuple[int, int], list[Mapping[str, int]]] = {}
 
-    def before(self, part: LoopPart, arguments: list[Any], values: tuple[Any, ...]) -> None:
+    def before(self, part: LoopPart, values: tuple[Any, ...]) -> None:
         if self.is_counted(part):
             self.pages.look()  # what rounds between brought in is left out
 

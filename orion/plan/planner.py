@@ -290,8 +290,9 @@ def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
 
 
 def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
-    """The program with the middle rounds of its loops and the times of the longest ones in compiled serial loops: where
-    one of them is worth other workers, so are all, since each worker then has its part of the arrays in its cache."""
+    """The program with the middle rounds of its loops and the times of the longest ones in followed serial loops:
+    where one of them is worth other workers, so are all, since each worker then has its part of the arrays in its
+    cache."""
     steps, values = analysed.program.steps, sizes.values
     loops = [
         replace(loop, middle_round=middle_round(loops_around(steps, number) or (), values))

@@ -1,8 +1,9 @@
 """The barrier among the workers of a run: a loop without iterations.
 
 Worker w has two tiles, w (it has arrived) and workers + w (it leaves), and the second waits for the first one
-of every other worker. So a barrier is a walk like any other: it lets go of the interpreter lock, waits by
-flags in shared memory, and can be aborted. Rounds count up, so that one set of flags is enough.
+of every other worker. So a barrier is a walk like any other, of tiles that do nothing (`meeting_walk`): it lets go of
+the interpreter lock, waits by flags in shared memory, and can be aborted. Rounds count up, so that one set of flags is
+enough.
 """
 
 from __future__ import annotations
@@ -13,25 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from orion.kernel.calling import KernelSource
 from orion.runtime.arguments import read_only
 from orion.schedule.schedule import Ints
-from orion.source import SourceText
-
-TEXT = """\
-from orion.kernel.support.intrinsics import end_raising, finish, has_raised, is_ready, walk_function
-
-
-@walk_function
-def meet(tiles, round, extents, wait_offsets, waits, lags, done, control):
-    for tile in tiles:
-        if not is_ready(tile, round, wait_offsets, waits, lags, done, control):
-            end_raising(has_raised(control))
-            return
-        finish(tile, round, done)
-"""
-
-KERNEL = KernelSource("orion_barrier", TEXT, "meet", (), (), (None,) * TEXT.count("\n"), SourceText("", 1, ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,4 +45,4 @@ def make_barrier(workers: int) -> Barrier:
 def set_flag(meet: Callable[..., None], done: Ints, tile: int, round: int, control: Ints) -> None:
     """Set the flag of a tile as its own walk would: a barrier's walk over it that waits for nothing."""
     none = read_only(np.zeros(tile + 2, np.int64))
-    meet(read_only(np.array([tile], np.int64)), round, none, none, none, none, done, control)
+    meet(read_only(np.array([tile], np.int64)), round, none, none, none, done, control)

@@ -16,11 +16,9 @@ from threading import Lock, get_ident
 from typing import Any, Protocol
 
 from orion.cores import cores
-from orion.kernel.calling import KernelSource
+from orion.kernel.calling import KernelSource, Walk
 from orion.runtime.prepared import PreparedLoop
 from orion.schedule.schedule import Ints
-
-Walk = Callable[..., None]
 
 
 class Library(Protocol):
@@ -110,20 +108,38 @@ def _limit() -> BlasLimit:
 # ---------------------------------------------------------------- walks
 
 
-class LimitedWalk:
-    """A walk during which BLAS has `threads` threads at most."""
+class Limited:
+    """A function during which BLAS has `threads` threads at most."""
 
-    def __init__(self, walk: Walk, threads: int, limit: BlasLimit) -> None:
-        self.walk = walk
+    def __init__(self, run: Callable[..., None], threads: int, limit: BlasLimit) -> None:
+        self.run = run
         self.threads = threads
         self._limit = limit
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: Any, **others: Any) -> None:
         try:
             self._limit.hold(self.threads)
-            self.walk(*arguments)
+            self.run(*arguments, **others)
         finally:
             self._limit.release()
+
+
+class LimitedWalk(Limited):
+    """A walk so limited."""
+
+    def __init__(self, walk: Walk, threads: int, limit: BlasLimit) -> None:
+        super().__init__(walk, threads, limit)
+        self.walk = walk
+
+    @property
+    def entry(self) -> Any:
+        return self.walk.entry
+
+    def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> Any:
+        return self.walk.block(extents, control, arguments)
+
+    def put(self, block: Any, position: int, argument: Any) -> None:
+        self.walk.put(block, position, argument)
 
 
 def limited_walks(loops: Sequence[PreparedLoop], walks: Sequence[Walk], tiles: Sequence[Sequence[Ints]]) -> list[Walk]:
@@ -133,17 +149,15 @@ def limited_walks(loops: Sequence[PreparedLoop], walks: Sequence[Walk], tiles: S
     return [_limited(walk, loop.kernel, many) for loop, walk, many in zip(loops, walks, sharing, strict=True)]
 
 
-def limited_rounds(run: Walk, walks: Sequence[Walk]) -> Walk:
-    """Return the function of a compiled serial loop, limited as the walks are that it calls."""
+def limited_rounds(run: Callable[..., None], walks: Sequence[Walk]) -> Callable[..., None]:
+    """Return what follows the instructions of a serial loop, limited as the walks are that it calls."""
     threads = [walk.threads for walk in walks if isinstance(walk, LimitedWalk)]
-    return LimitedWalk(_unlimited(run), min(threads), _limit()) if threads else _unlimited(run)
+    run = run.run if isinstance(run, Limited) else run
+    return Limited(run, min(threads), _limit()) if threads else run
 
 
 def _limited(walk: Walk, kernel: KernelSource, workers: int) -> Walk:
+    walk = walk.walk if isinstance(walk, LimitedWalk) else walk
     if workers < 2 or not kernel.calls_blas:
-        return _unlimited(walk)
-    return LimitedWalk(_unlimited(walk), max(1, cores() // workers), _limit())
-
-
-def _unlimited(walk: Walk) -> Walk:
-    return walk.walk if isinstance(walk, LimitedWalk) else walk
+        return walk
+    return LimitedWalk(walk, max(1, cores() // workers), _limit())

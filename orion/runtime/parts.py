@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import RESULTS, neutral
+from orion.kernel.calling import RESULTS, Walk, neutral
 from orion.plan.plan import Copies, Tiled
 from orion.runtime.accumulate import Accumulation, accumulations_among
 from orion.runtime.arguments import LoopData, read_only
-from orion.runtime.barrier import KERNEL
 from orion.runtime.blas import limited_rounds
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
 from orion.runtime.combine import combine_elements
@@ -25,7 +24,8 @@ from orion.runtime.waits import Waits, waits_for_all
 from orion.schedule.schedule import Ints, Schedule
 from orion.typing.dtypes import Kind
 
-Walk = Callable[..., None]
+Meet = Callable[..., None]
+"""The walk of a barrier, which has no block."""
 
 PYTHON_SCALARS: dict[str, Callable[[Any], Any]] = {"int64": int, "float64": float, "bool": bool, "complex128": complex}
 
@@ -63,14 +63,16 @@ def share_of(length: int, worker: int, workers: int) -> tuple[int, int]:
 
 @dataclass(slots=True, eq=False)
 class LoopPart:
-    """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `end` lets
-    go of the arrays.
+    """One worker's part of one loop. It is kept from run to run; `begin` makes it ready for one, `begin_round` for a
+    round, `end` lets go of the arrays.
 
     `walked` are what its walk is given: its tiles, or where workers take tiles of each other what `tiles_to_take` makes
-    of them. `waits` and `flags` are the last arguments before the kernel's own: wait_offsets, waits, lags; done,
-    control. `all_tiles` is a tile that waits for all tiles of the other workers, with what it waits for; None where a
-    worker has no tile in this loop, or there is but one worker. `after` has what tiles wait for where they come after
-    another loop, by its number (see `orion.runtime.waits`), where None says that it cannot be had so.
+    of them. `waits` and `flags` are the last arguments of the walk: wait_offsets, waits, lags; done, control; `waiting`
+    are the first three in the present round. `all_tiles` is a tile that waits for all tiles of the other workers, with
+    what it waits for; None where a worker has no tile in this loop, or there is but one worker. `after` has what tiles
+    wait for where they come after another loop, by its number (see `orion.runtime.waits`), where None says that it
+    cannot be had so. `template` are the kernel's arguments, those that every round has another one of as None; `block`
+    is where its tiles find them.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), of these kinds `outside` of the loop; `choices` are those that are not reductions, and
@@ -97,40 +99,48 @@ class LoopPart:
     ranks: Ints | None
     own: OwnArrays
     round: int = 0
-    leading: tuple[Any, ...] = ()
+    extents: Any = None
+    waiting: Any = ()
     template: tuple[Any, ...] = ()
+    block: Any = None
     after: dict[int, Waits | None] = field(default_factory=dict)
     tile_ns: int | None = None
 
     def begin(self, data: LoopData) -> None:
         """Make ready for a run on these arrays."""
         self.round = 0
-        self.leading = (data.extents, *self.waits, *self.flags)
+        self.extents, self.waiting = data.extents, self.waits
         self.template = self.own.among(data.arguments)
+        self.block = self.walk.block(self.extents, self.control, self.template)
 
     def wait_for(self, waits: Waits | None) -> None:
         """Have the tiles of the next round wait for these flags, or for what they always wait for."""
-        self.leading = (self.leading[0], *(waits or self.waits), *self.flags)
+        self.waiting = waits or self.waits
 
     def end(self) -> None:
         """Let go of the arrays."""
-        self.leading = self.template = ()
+        self.extents = self.block = None
+        self.waiting = self.template = ()
 
     @property
     def control(self) -> Ints:
         """The control row of the loop."""
         return self.flags[1]
 
-    def arguments(self, values: tuple[Any, ...]) -> list[Any]:
-        """The kernel's arguments for the present round, given the loop's inputs."""
-        arguments = list(self.template)
+    def begin_round(self, values: tuple[Any, ...]) -> None:
+        """Put the kernel's arguments of the present round in the block, given the loop's inputs."""
+        put, block = self.walk.put, self.block
         for position, source, convert in self.scalars:
-            arguments[position] = convert(values[source])
+            put(block, position, convert(values[source]))
         for position, _, _, pair in self.outputs:
-            arguments[position] = pair[self.round & 1]
+            put(block, position, pair[self.round & 1])
         for one in self.copied:
-            arguments[one.copies] = one.pair[self.round & 1]
-        return arguments
+            put(block, one.copies, one.pair[self.round & 1])
+
+    def run(self, tiles: Ints) -> None:
+        """Run tiles in the present round."""
+        wait_offsets, waits, lags = self.waiting
+        self.walk(self.block, tiles, self.round, wait_offsets, waits, lags, *self.flags)
 
 
 def loop_parts(
@@ -250,47 +260,56 @@ def _conversion(dtype: str) -> Callable[[Any], Any]:
     return convert
 
 
-# ---------------------------------------------------------------- compiled serial loops
+# ---------------------------------------------------------------- serial loops as instructions
+
+Follow = Callable[..., None]
+"""What follows instructions (`orion.kernel.build.follow`)."""
 
 
 @dataclass(slots=True, eq=False)
 class RoundsPart:
-    """One worker's part of a serial loop that is compiled: the function, and the parts of the loops that it starts."""
+    """One worker's part of a followed serial loop: what follows its instructions, and the parts of the loops that it
+    starts. `rows` are the instructions as an array."""
 
     rounds: Rounds
-    run: Walk
+    follow: Follow
     parts: tuple[LoopPart, ...]
+    rows: Ints
 
-    def arguments(self, meeting: Sequence[Any], values: Sequence[Any]) -> list[Any]:
-        """The function's arguments after `state`; `meeting` are those of the walk of the barrier, without the round."""
-        found = list(meeting)
-        for part, started in zip(self.parts, self.rounds.loops, strict=True):
-            found += [part.walked, *part.leading, *(part.template[position] for position in started.passed)]
+    def run(self, trips: range, state: Ints, meeting: Sequence[Any], values: Sequence[Any]) -> None:
+        """Go through `trips`, given the arguments of the walk of the barrier and the values of the skeleton."""
         kinds = (dtype for _, dtype in self.rounds.values)
-        return [*found, *(_conversion(dtype)(value) for dtype, value in zip(kinds, values, strict=True))]
+        known = [_conversion(dtype)(value) for dtype, value in zip(kinds, values, strict=True)]
+        for place, position, value in self.rounds.fixed:
+            part = self.parts[place]
+            part.walk.put(part.block, position, known[value])
+        registers = np.zeros(self.rounds.registers, np.int64)
+        registers[:3] = trips.start, trips.stop, trips.step
+        for register, value in self.rounds.given:
+            registers[register] = known[value]
+        loops = [
+            (one.walk.entry, one.loop.plan.takes_tiles, one.block, one.walked, *one.waiting, *one.flags)
+            for one in self.parts
+        ]
+        self.follow(self.rows, registers, [*loops, (0, False, *meeting)], state)
 
 
-def compile_rounds(compiled: Sequence[Rounds], loops: Sequence[PreparedLoop]) -> tuple[Walk, ...]:
-    """The functions of compiled serial loops, given all loops of the program, whose kernels have been compiled."""
-    from orion.kernel.build.serial_loop import compile_serial_loop
+def followers(compiled: Sequence[Rounds], loops: Sequence[PreparedLoop]) -> tuple[Follow, ...]:
+    """What follows the instructions of serial loops, given all loops of the program."""
+    if not compiled:
+        return ()
+    from orion.kernel.build.follow import Follow
 
-    return tuple(
-        compile_serial_loop(
-            rounds.lines,
-            KERNEL,
-            [(loops[started.number].kernel, started.passed) for started in rounds.loops],
-            [dtype for _, dtype in rounds.values],
-        )
-        for rounds in compiled
-    )
+    return tuple(Follow([loops[number].kernel for number in rounds.loops]) for rounds in compiled)
 
 
 def rounds_parts(
-    compiled: Sequence[Rounds], functions: Sequence[Walk], parts: Sequence[LoopPart]
+    compiled: Sequence[Rounds], functions: Sequence[Follow], parts: Sequence[LoopPart]
 ) -> tuple[RoundsPart, ...]:
-    """A worker's parts of compiled serial loops, given its parts of all loops."""
+    """A worker's parts of followed serial loops, given its parts of all loops."""
     found = []
     for rounds, function in zip(compiled, functions, strict=True):
-        started = tuple(parts[one.number] for one in rounds.loops)
-        found.append(RoundsPart(rounds, limited_rounds(function, [part.walk for part in started]), started))
+        started = tuple(parts[number] for number in rounds.loops)
+        follow = limited_rounds(function, [part.walk for part in started])
+        found.append(RoundsPart(rounds, follow, started, read_only(np.array(rounds.rows, np.int64).reshape(-1, 4))))
     return tuple(found)

@@ -1,58 +1,68 @@
-"""Serial loops around planned ones as compiled functions, where their rounds are short.
+"""Followed serial loops: those around planned ones that are instructions, as their rounds are short.
 
 The skeleton is Python, which takes some 10 µs to start a planned loop: much where a round of a serial loop does little
-(a time step over a small grid, a column of a factorization). Such a serial loop is compiled as a whole: the same walks
-in the same order. Where workers meet is settled before it runs, so that it is the same in every round. The variables of
-such loops have no values afterwards: the loop language sees to that where ranges are gone through.
+(a time step over a small grid, a column of a factorization). Such a serial loop is instructions that the walker
+follows: the same walks in the same order. Where workers meet is settled before it runs, so that it is the same in every
+round. The variables of such loops have no values afterwards: the loop language sees to that where ranges are gone
+through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from orion.cost.grid import predicted_ns
 from orion.ir.nodes import INTEGER, Binary, Call, Const, Count, Dim, Expr, For, Unary, Var, every
 from orion.ir.printer import print_expr
 from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.spans import NOWHERE
+from orion.kernel.calling import first_slots
+from orion.kernel.instructions import (
+    ADD,
+    COPY,
+    DIVIDE,
+    JUMP,
+    LEAST,
+    MEET,
+    MOST,
+    MULTIPLY,
+    PUT,
+    REMAINDER,
+    RUN,
+    SET,
+    SUBTRACT,
+    TRIP,
+    Row,
+)  # fmt: skip
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, conflict
 
 SHORT_NS = 1_000_000
-"""Rounds are compiled where every planned loop in them is predicted to take less than this on one worker."""
+"""Rounds are instructions where every planned loop in them is predicted to take less than this on one worker."""
 
-WALK = ("tiles", "extents", "wait_offsets", "waits", "lags", "done", "control")
-INDENT = "    "
-
-
-@dataclass(frozen=True, slots=True)
-class Started:
-    """A planned loop in a compiled serial loop. `passed` are the positions of the arguments of its kernel that are the
-    same in every round."""
-
-    number: int
-    passed: tuple[int, ...]
+INT64 = "int64"
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """A serial loop as a function that each worker calls once:
+    """A serial loop as instructions that each worker follows (`orion.kernel.instructions`).
 
-        rounds(first, last, start, step, state, <meeting>, <loops>, <values>)
-
-    It runs rounds `first` … `last` - 1; in round k the variable is start + k * step. `state`, int64, has the place in
-    `loops` of the loop that is running, how often the workers have met, and the round of each of `loops`. For the
-    meeting, and then for each loop, there are the arguments of its walk without the round (`WALK`, then the kernel's
-    that are passed). `values` are expressions of the skeleton with their dtypes. `open` are the loops that may have
-    been run since the last meeting when the function returns. `lines` is the function's text; it calls `meet` and
-    `walk0`, ….
+    `loops` are those that it starts, in the order of the walker's table. Registers 0, 1 and 2 have the start, the stop
+    and the step of its range. `values` are expressions of the skeleton with their dtypes, which are the same in all
+    rounds: `given` has the register of each that is an integer of the instructions, `fixed` the places of those that
+    are arguments of kernels, as (loop, position, value). `open` are the loops that may have been run since the last
+    meeting when the instructions are done.
     """
 
     repeat: Repeat
-    loops: tuple[Started, ...]
+    loops: tuple[int, ...]
     values: tuple[tuple[Expr, str], ...]
+    given: tuple[tuple[int, int], ...]
+    fixed: tuple[tuple[int, int, int], ...]
     open: frozenset[int]
-    lines: tuple[str, ...]
+    rows: tuple[Row, ...]
+    registers: int
 
 
 class NotCompiledError(Exception):
@@ -60,7 +70,7 @@ class NotCompiledError(Exception):
 
 
 def compiled_rounds(program: Program, loops: Sequence[PreparedLoop], shown: Collection[int] = ()) -> tuple[Rounds, ...]:
-    """The outermost serial loops of a program that are compiled. `shown` are the lines of those with progress bars,
+    """The outermost serial loops of a program that are instructions. `shown` are the lines of those with progress bars,
     which are not."""
     return tuple(_found(program.steps, loops, shown))
 
@@ -93,9 +103,12 @@ def _rounds(repeat: Repeat, loops: Sequence[PreparedLoop]) -> Rounds:
         raise NotCompiledError
     barriers = Barriers(loops)
     still_open = barriers.after([repeat], frozenset())
-    text = _Text(loops, variables, barriers.before)
-    lines = text.function(repeat, inside)
-    return Rounds(repeat, tuple(text.started), tuple(text.values), still_open, tuple(lines))
+    writer = _Writer(loops, inside, variables, barriers.before)
+    writer.all(repeat)
+    given = tuple((register, value) for value, register in writer.given.items())
+    values, rows = tuple(writer.values), tuple(writer.rows)
+    fixed = tuple(sorted(writer.fixed))
+    return Rounds(repeat, tuple(inside), values, given, fixed, still_open, rows, writer.registers)
 
 
 def _is_short(loop: PreparedLoop) -> bool:
@@ -161,108 +174,121 @@ class Barriers:
         return any(other != number and conflict(self.loops[other], own) for other in pending)
 
 
-# ---------------------------------------------------------------- the function's text
+# ---------------------------------------------------------------- the instructions
+
+OPERATIONS = {"+": ADD, "-": SUBTRACT, "*": MULTIPLY, "//": DIVIDE, "%": REMAINDER, "min": LEAST, "max": MOST}
 
 
 @dataclass
-class _Text:
-    """Writes the function. `variables` are those of the serial loops; they are prefixed, all other names are new."""
+class _Writer:
+    """Writes the instructions. `variables` are those of the serial loops, `known` their registers."""
 
     loops: Sequence[PreparedLoop]
+    inside: Sequence[int]
     variables: set[str]
     meets: set[int]
-    started: list[Started] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    known: dict[str, int] = field(default_factory=dict)
     values: list[tuple[Expr, str]] = field(default_factory=list)
+    given: dict[int, int] = field(default_factory=dict)
+    fixed: set[tuple[int, int, int]] = field(default_factory=set)
+    registers: int = 0
 
-    def function(self, repeat: Repeat, inside: Sequence[int]) -> list[str]:
-        """The lines of the function."""
-        space = repeat.space
-        assert space is not None
-        body = [f"{INDENT}for trip in range(first, last):", f"{INDENT * 2}{_local(space.var)} = start + trip * step"]
-        self.started = [Started(number, tuple(self._passed(number))) for number in inside]
-        body += self._block(repeat.steps, INDENT * 2)
-        parameters = ["first", "last", "start", "step", "state", *(f"{name}_meeting" for name in WALK)]
-        for place, started in enumerate(self.started):
-            parameters += [f"{name}{place}" for name in WALK]
-            parameters += [f"argument{place}_{position}" for position in started.passed]
-        parameters += [f"value{k}" for k in range(len(self.values))]
-        return [f"def rounds({', '.join(parameters)}):", *body]
+    def all(self, repeat: Repeat) -> None:
+        """Write those of a whole serial loop, whose range is in the first registers."""
+        self._range(repeat, self._new(3))
 
-    def _passed(self, number: int) -> Iterator[int]:
-        for position, argument in enumerate(self.loops[number].kernel.arguments):
-            if argument.kind != "scalar":
-                yield position
+    def _new(self, count: int = 1) -> int:
+        self.registers += count
+        return self.registers - count
 
-    def _block(self, steps: Iterable[Step], indent: str) -> list[str]:
-        lines: list[str] = []
+    def _add(self, operation: int, a: int = 0, b: int = 0, c: int = 0) -> int:
+        """The row of a new instruction."""
+        self.rows.append((operation, a, b, c))
+        return len(self.rows) - 1
+
+    def _steps(self, steps: Iterable[Step]) -> None:
         for step in steps:
             if isinstance(step, RunLoop):
-                lines += [indent + line for line in self._start(step.number)]
+                self._start(step.number)
+                continue
+            assert isinstance(step, Repeat)
+            space, first = step.space, self._new(3)
+            assert space is not None
+            for place, bound in enumerate((space.start, space.stop, space.step)):
+                self._add(COPY, first + place, self._bound(bound))
+            self._range(step, first)
+
+    def _range(self, repeat: Repeat, first: int) -> None:
+        """A serial loop over the range whose start, stop and step are in three registers."""
+        space = repeat.space
+        assert space is not None
+        variable = self.known.setdefault(space.var, self.registers)
+        self.registers = max(self.registers, variable + 1)
+        test = self._add(TRIP)
+        self._add(COPY, variable, first)
+        self._steps(repeat.steps)
+        self._add(ADD, first, first, first + 2)
+        self._add(JUMP, test)
+        self.rows[test] = TRIP, first, first + 1, len(self.rows)
+
+    def _start(self, number: int) -> None:
+        """Run a loop, and meet before it where that is needed."""
+        place, kernel = self.inside.index(number), self.loops[number].kernel
+        if number in self.meets:
+            self._add(MEET)
+        for position, (slot, argument) in enumerate(zip(first_slots(kernel), kernel.arguments, strict=True)):
+            if argument.kind != "scalar":
+                continue
+            if argument.name not in self.variables:
+                self.fixed.add((place, position, self._value(Var(argument.name, NOWHERE), argument.dtype)))
+            elif argument.dtype == INT64:
+                self._add(PUT, place, slot, self.known[argument.name])
             else:
-                assert isinstance(step, Repeat)
-                space = step.space
-                assert space is not None
-                bounds = ", ".join(self._bound(expr) for expr in (space.start, space.stop, space.step))
-                lines.append(f"{indent}for {_local(space.var)} in range({bounds}):")
-                lines += self._block(step.steps, indent + INDENT)
-        return lines or [f"{indent}pass"]
+                raise NotCompiledError
+        self._add(RUN, place)
 
-    def _start(self, number: int) -> list[str]:
-        """The lines that run a loop, and meet before it where that is needed."""
-        place = next(k for k, started in enumerate(self.started) if started.number == number)
-        arguments = [f"argument{place}_{position}" for position in range(len(self.loops[number].kernel.arguments))]
-        for position, argument in enumerate(self.loops[number].kernel.arguments):
-            if argument.kind == "scalar":
-                arguments[position] = self._scalar(argument.name, argument.dtype)
-        lines = _walk("meet", "_meeting", 1, []) if number in self.meets else []
-        return [*lines, f"state[0] = {place}", *_walk(f"walk{place}", str(place), place + 2, arguments)]
-
-    def _scalar(self, name: str, dtype: str) -> str:
-        return _local(name) if name in self.variables else self._value(Var(name, NOWHERE), dtype)
-
-    def _value(self, expr: Expr, dtype: str) -> str:
+    def _value(self, expr: Expr, dtype: str) -> int:
+        """The number of a value."""
         known = [(print_expr(value), kind) for value, kind in self.values]
-        if (print_expr(expr), dtype) in known:
-            return f"value{known.index((print_expr(expr), dtype))}"
-        self.values.append((expr, dtype))
-        return f"value{len(known)}"
+        if (print_expr(expr), dtype) not in known:
+            self.values.append((expr, dtype))
+            return len(known)
+        return known.index((print_expr(expr), dtype))
 
-    def _bound(self, expr: Expr) -> str:
-        """A bound of an inner serial loop: integers and what Python and compiled code do alike with them."""
+    def _integer(self, expr: Expr) -> int:
+        """The register of an integer that is the same in all rounds."""
+        value = self._value(expr, INT64)
+        if value not in self.given:
+            self.given[value] = self._new()
+        return self.given[value]
+
+    def _bound(self, expr: Expr) -> int:
+        """The register of a bound of an inner serial loop: integers and what Python and the walker do alike with
+        them."""
         match expr:
             case Const(int(value)):
-                return str(value)
+                self._add(SET, register := self._new(), value)
+                return register
             case Var(name):
-                return self._scalar(name, "int64")
+                return self.known[name] if name in self.variables else self._integer(expr)
             case Dim() | Count():
-                return self._value(expr, "int64")
+                return self._integer(expr)
             case Unary("+", operand):
                 return self._bound(operand)
             case Call(function, (Var(name),)) if function == INTEGER and name not in self.variables:
-                return self._value(expr, "int64")
+                return self._integer(expr)
             case Unary("-", operand):
-                return f"(-{self._bound(operand)})"
+                return self._of("-", self._bound(Const(0, expr.span)), self._bound(operand))
             case Binary("+" | "-" | "*" as op, left, right):
-                return f"({self._bound(left)} {op} {self._bound(right)})"
-            case Binary("//" | "%" as op, left, Const(int(divisor))) if divisor > 0:
-                return f"({self._bound(left)} {op} {divisor})"
+                return self._of(op, self._bound(left), self._bound(right))
+            case Binary("//" | "%" as op, left, Const(int(divisor)) as right) if divisor > 0:
+                return self._of(op, self._bound(left), self._bound(right))
             case Call("min" | "max" as name, parts):
-                return f"{name}({', '.join(self._bound(part) for part in parts)})"
+                return reduce(lambda one, other: self._of(name, one, other), map(self._bound, parts))
             case _:
                 raise NotCompiledError
 
-
-def _local(name: str) -> str:
-    return f"variable_{name}"
-
-
-def _walk(function: str, suffix: str, place: int, arguments: Sequence[str]) -> list[str]:
-    """The lines that call a walk, count its rounds at `state[place]`, and return where it was left."""
-    first, *others = (f"{name}{suffix}" for name in WALK)
-    return [
-        f"{function}({', '.join([first, f'state[{place}]', *others, *arguments])})",
-        f"if is_left(control{suffix}) or is_alarmed(control{suffix}) and is_to_leave(control{suffix}):",
-        f"{INDENT}end_raising(has_raised(control{suffix}))",
-        f"{INDENT}return",
-        f"state[{place}] += 1",
-    ]
+    def _of(self, operation: str, left: int, right: int) -> int:
+        self._add(OPERATIONS[operation], register := self._new(), left, right)
+        return register

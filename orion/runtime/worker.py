@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 
 from orion.kernel.calling import GO
+from orion.kernel.instructions import MEETINGS, ROUNDS
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
 from orion.runtime.choose import counted, last_tile, winner, winner_anew
 from orion.runtime.combine import FUNCTIONS, after_loop, combine
 from orion.runtime.memory import RunMemory
-from orion.runtime.parts import LoopPart, RoundsPart, Walk
+from orion.runtime.parts import LoopPart, Meet, RoundsPart
 from orion.runtime.prepared import conflict
 from orion.runtime.waits import Waits, waits_between, with_lag
 from orion.schedule.schedule import Ints
 
-EVERYWHERE = read_only(np.zeros(0, np.int64))
-"""The extents of a barrier, which has none."""
+NO_BLOCK = read_only(np.zeros(0, np.int64))
+"""The block of a barrier."""
 
 
 class AbortedError(Exception):
@@ -45,7 +46,7 @@ class Worker:
         workers: int,
         parts: tuple[LoopPart, ...],
         memory: RunMemory,
-        meet: Walk | None,
+        meet: Meet | None,
         compiled: tuple[RoundsPart, ...] = (),
         last: int | None = None,
     ) -> None:
@@ -66,7 +67,7 @@ class Worker:
         if self.workers > 1:
             self._keep_order(part)
             self._before = part
-        arguments = part.arguments(values)
+        part.begin_round(values)
         if self.number == 0:
             for _, source, op, pair in part.outputs:
                 if not op:
@@ -74,7 +75,7 @@ class Worker:
         for one in part.copied:
             one.begin(part.round & 1)
         if part.tiles.size:
-            self.walk(part, arguments)
+            self.walk(part)
         self.after_tiles(part)
         if number == self._last:
             raise FinishedError
@@ -82,28 +83,28 @@ class Worker:
         part.round += 1
         return results
 
-    def walk(self, part: LoopPart, arguments: list[Any]) -> None:
+    def walk(self, part: LoopPart) -> None:
         """Run the tiles of this worker in the present round of a loop. AbortedError where the loop was left."""
-        part.walk(part.walked, part.round, *part.leading, *arguments)
+        part.run(part.walked)
         if part.flags[1].item(0) != GO:
             self.memory.abort()
             raise AbortedError
 
     def rounds(self, number: int, trips: range, *values: Any) -> None:
-        """Run this worker's part of a compiled serial loop over `trips`."""
+        """Run this worker's part of a followed serial loop over `trips`."""
         part = self.compiled[number]
         if self.pending:
             self.meet()
         barrier = make_barrier(self.workers)
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-        meeting = (barrier.order[self.number], EVERYWHERE, *waits, self.memory.meeting, self.memory.control[-1])
+        meeting = (NO_BLOCK, barrier.order[self.number], *waits, self.memory.meeting, self.memory.control[-1])
         state = np.array([0, self.barriers, *(loop.round for loop in part.parts)], np.int64)
-        part.run(0, len(trips), trips.start, trips.step, state, *part.arguments(meeting, values))
+        part.run(trips, state, meeting, values)
         if any(loop.control[0] != GO for loop in part.parts) or self.memory.control[-1][0] != GO:
             self.memory.abort()
             raise AbortedError
-        self.barriers = int(state[1])
-        for loop, round in zip(part.parts, state[2:].tolist(), strict=True):
+        self.barriers = int(state[MEETINGS])
+        for loop, round in zip(part.parts, state[ROUNDS:].tolist(), strict=True):
             loop.round = round
         self._before = None
         if self.workers > 1:
@@ -127,7 +128,7 @@ class Worker:
     def _wait(self, tiles: Ints, round: int, waits: Waits, done: Ints, control: Ints) -> None:
         """Wait for flags. AbortedError where the run was aborted."""
         assert self._meet is not None
-        self._meet(tiles, round, EVERYWHERE, *waits, done, control)
+        self._meet(tiles, round, *waits, done, control)
         if control.item(0) != GO:
             raise AbortedError
 
@@ -139,7 +140,7 @@ class Worker:
         offsets = np.zeros(spare + 2, np.int64)
         offsets[spare:] = between
         tile = read_only(np.array([spare], np.int64))
-        self._meet(tile, part.round, EVERYWHERE, read_only(offsets), waits, lags, *part.flags)
+        self._meet(tile, part.round, read_only(offsets), waits, lags, *part.flags)
 
     def _keep_order(self, part: LoopPart) -> None:
         """Wait, or have the loop wait, for what was run since the last barrier, where it must."""

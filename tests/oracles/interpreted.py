@@ -13,23 +13,23 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from orion.kernel.calling import ABORT, ENDED, FLAG_STRIDE, GO, OUT_OF_BOUNDS, end_mark
+from orion.kernel import instructions
+from orion.kernel.build import walker
+from orion.kernel.calling import ABORT, AHEAD, ENDED, FLAG_STRIDE, GO, OUT_OF_BOUNDS, KernelSource, Walk, end_mark
 from orion.kernel.emit.names import INTRINSICS, NUMPYS
 from orion.kernel.support import intrinsics, numpys, slices
 from orion.runtime.arguments import DataSource
-from orion.runtime.barrier import KERNEL
 from orion.runtime.memory import allocate_run_memory
 from orion.runtime.parts import loop_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.skeleton import make_skeleton
 from orion.runtime.threads.backend import LoadedProgram, run_locally
-
-Walk = Callable[..., None]
 
 
 class StuckError(AssertionError):
@@ -59,7 +59,16 @@ def add_to_sum(total: Any, term: Any) -> Any:
     return total + term
 
 
-def undecorated(function: Walk) -> Walk:
+def run_tile(entry: Callable[..., None], block: Any, tile: int, round: int) -> None:
+    """Call a tile; the block has its arguments as they are."""
+    entry(tile, round, *block)
+
+
+def same(block: Any) -> Any:
+    return block
+
+
+def undecorated(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
@@ -112,17 +121,55 @@ STAND_INS: dict[str, Any] = {
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
     **{name: getattr(numpys, name) for name in NUMPYS},
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
-    "tile_function": undecorated, "walk_function": undecorated, "helper_function": undecorated, "checked": checked,
+    "tile_function": undecorated, "part_function": undecorated, "walk_function": undecorated,
+    "run_tile": run_tile, "address": same, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum, "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
     "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing,
     "is_after_end": is_after_end, "tell_end": tell_end,
+    **{name: value for name, value in vars(instructions).items() if name.isupper()},
 }  # fmt: skip
 
 
 def kernel_code(text: str) -> CodeType:
     """The code of a generated module without its imports of NumPy, of Numba and of what is compiled by it."""
-    text = re.sub(r"(?m)^import numpy as np$|^from (numba|orion\.kernel\.[\w.]+) import .*$", "", text)
+    text = re.sub(r"(?m)^import numpy as np$|^from (numba|orion\.kernel\.[\w.]+) import (\([^)]*\)|.*)$", "", text)
     return compile(text, "<kernel>", "exec")
+
+
+WALKER = kernel_code(walker.TEXT)
+"""The walker itself, with what it calls as here."""
+
+
+class Walked:
+    """The walk of a kernel whose blocks are lists of its arguments. `entry` is its tile, 0 for tiles that do
+    nothing."""
+
+    def __init__(self, entry: Callable[..., None] | int, takes_tiles: bool, scope: dict[str, Any]) -> None:
+        exec(WALKER, scope)
+        self.entry = entry
+        self.walking = scope["walk_taking" if takes_tiles else "walk"]
+
+    def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> Any:
+        return [extents, control, *arguments]
+
+    def put(self, block: Any, position: int, argument: Any) -> None:
+        block[AHEAD + position] = argument
+
+    def __call__(self, block: Any, tiles: Any, round: int, *flags: Any) -> None:
+        self.walking(self.entry, block, tiles, round, *flags)
+
+
+class Guarded(Walked):
+    """A walk that leaves errors which have a code to `control`."""
+
+    def __call__(self, block: Any, tiles: Any, round: int, *flags: Any) -> None:
+        control = flags[-1]
+        try:
+            super().__call__(block, tiles, round, *flags)
+        except Exception:
+            if control[0] in (GO, ABORT):
+                control[0] = ABORT
+                raise
 
 
 # ---------------------------------------------------------------- turns
@@ -244,29 +291,32 @@ class Turns:
     def finish(self, tile: int, round: int, done: Any) -> None:
         done[tile * FLAG_STRIDE] = round + 1
 
-    def walk(self, code: CodeType, entry: str) -> Walk:
+    def walk(self, code: CodeType, kernel: KernelSource) -> Walk:
         """The walk of a kernel as a Python function that takes turns."""
-        return self.walk_with(code, entry, {"finish": self.finish}, {})
+        return self.walk_with(code, kernel, {"finish": self.finish}, {})
 
-    def walk_with(self, code: CodeType, entry: str, given: Mapping[str, Any], instead: Mapping[str, Any]) -> Walk:
+    def walk_with(
+        self, code: CodeType, kernel: KernelSource, given: Mapping[str, Any], instead: Mapping[str, Any]
+    ) -> Walk:
         """The same with functions for the kernel's imports, and others in place of its own."""
-        scope = {**STAND_INS, "is_ready": self.is_ready, "take": self.take, "PATIENCE": 1, **given}
+        scope = self.scope(given)
         exec(code, scope)
         scope |= instead
-        function = scope[entry]
-        names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        wide = [name in self.wide for name in names]
+        tile = scope[kernel.entry]
+        own = tile.__code__.co_varnames[: tile.__code__.co_argcount]
+        wide = [name in self.wide for name in own]
 
-        def guarded(*arguments: Any) -> None:
-            control = arguments[7]
-            try:
-                function(*(np.int64(one) if is_wide else one for one, is_wide in zip(arguments, wide, strict=True)))
-            except Exception:
-                if control[0] in (GO, ABORT):
-                    control[0] = ABORT
-                    raise
+        def widened(*arguments: Any) -> None:
+            tile(*(np.int64(one) if is_wide else one for one, is_wide in zip(arguments, wide, strict=True)))
 
-        return guarded
+        return Guarded(widened, kernel.takes_tiles, scope)
+
+    def meeting(self) -> Callable[..., None]:
+        """The walk of a barrier."""
+        return partial(Guarded(0, False, self.scope({"finish": self.finish})), [])
+
+    def scope(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return {**STAND_INS, "is_ready": self.is_ready, "take": self.take, "PATIENCE": 1, **given}
 
 
 # ---------------------------------------------------------------- running
@@ -294,7 +344,7 @@ def run_with(turns: Turns, prepared: PreparedProgram, codes: Sequence[CodeType],
     in machine code: beside others they are not as narrow as those, which Python's are."""
     workers = prepared.workers
     turns.wide = frozenset(name for name, value in arguments.items() if isinstance(value, np.int64))
-    walks = tuple(turns.walk(code, loop.kernel.entry) for code, loop in zip(codes, prepared.loops, strict=True))
+    walks = tuple(turns.walk(code, loop.kernel) for code, loop in zip(codes, prepared.loops, strict=True))
     memory = allocate_run_memory(prepared)
     loaded = LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
@@ -304,9 +354,6 @@ def run_with(turns: Turns, prepared: PreparedProgram, codes: Sequence[CodeType],
             loop_parts(prepared, memory, walks, worker_tiles(prepared, number, workers), number)
             for number in range(workers)
         ),
-        meet=turns.walk(BARRIER, KERNEL.entry) if workers > 1 else None,
+        meet=turns.meeting() if workers > 1 else None,
     )
     return run_locally(prepared, loaded, arguments, turns, NoWatch())  # type: ignore[arg-type]
-
-
-BARRIER = kernel_code(KERNEL.text)

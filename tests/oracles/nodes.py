@@ -18,7 +18,6 @@ import numpy as np
 
 from orion.kernel.calling import FLAG_STRIDE, GO
 from orion.runtime.arguments import DataSource, GivenArrays, dense_memory, skeleton_arguments
-from orion.runtime.barrier import KERNEL
 from orion.runtime.failures import failure_in
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
@@ -37,7 +36,7 @@ from orion.runtime.ray.segments import Block
 from orion.runtime.ray.up_to_date import UpToDate
 from orion.runtime.skeleton import make_skeleton
 from orion.runtime.worker import AbortedError
-from tests.oracles.interpreted import BARRIER, UNWRITTEN, Order, Turns
+from tests.oracles.interpreted import UNWRITTEN, Order, Turns
 
 MOST_UNDER_WAY = 0.3
 """How often a message arrives before the next tile, where one is under way."""
@@ -158,8 +157,8 @@ def run_on_nodes(
     skeleton = make_skeleton(prepared)
     given = skeleton_arguments(prepared, arguments)
     holdings = {node: Holdings(exchange) for node in exchange.nodes}
-    walks = tuple(network.walk(code, loop.kernel.entry) for code, loop in zip(codes, prepared.loops, strict=True))
-    meet = network.walk(BARRIER, KERNEL.entry)
+    walks = tuple(network.walk(code, loop.kernel) for code, loop in zip(codes, prepared.loops, strict=True))
+    meet = network.meeting()
 
     def abort() -> None:
         for place in places.values():
@@ -233,6 +232,6 @@ def unwritten(argument: Any) -> Any:
 
 def set_now(tiles: Any, round: int, *rest: Any) -> None:
     """Stands for the walk by which flags are set."""
-    done = rest[4]
+    done = rest[-2]
     for tile in tiles:
         done[tile * FLAG_STRIDE] = round + 1

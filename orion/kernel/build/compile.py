@@ -2,59 +2,59 @@
 
 from __future__ import annotations
 
-import hashlib
-import threading
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
 from orion.errors import UnsupportedLoopError, describe, of_user
-from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
-from orion.kernel.build.folder import check_current_folder
-from orion.kernel.build.machine_code import give_up_cache, load_machine_code
+from orion.kernel.build.entries import OWN, Packer, address_of
+from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
 from orion.kernel.build.numba_words import of_kernel, place_in_source
 from orion.kernel.build.told import told
-from orion.kernel.calling import ABORT, GO, LEADING, RAISED, Argument, KernelSource
+from orion.kernel.build.walker import packing, walker
+from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, Argument, KernelSource
 
-CONTROL = LEADING.index("control")
-SUPPORT = (
-    "buffers",
-    "complexes",
-    "intrinsics",
-    "keyed",
-    "numpys",
-    "overlapped",
-    "replicas",
-    "slices",
-    "sums",
-    "taking",
-    "vectors",
-)
-RUNTIME_FILES = ("calling.py", "../keyed_random.py", *(f"support/{name}.py" for name in SUPPORT))
-NUMBA_SETTINGS = (
-    "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",
-)  # fmt: skip
-"""With these Numba makes other machine code: variables `NUMBA_…`, entries of its file, values set in `numba.config`."""
 
-_compiling = threading.Lock()
+class KernelWalk:
+    """The walk of a kernel, as `orion.kernel.calling` says. An error that has a code is left to `control`."""
+
+    def __init__(self, source: KernelSource, dispatcher: Any) -> None:
+        self.source = source
+        self.entry = address_of(dispatcher)
+        self._packer = Packer(signature(source)[OWN:], packing())
+        self._walk = walker(source.takes_tiles)
+
+    def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> NDArray[np.int64]:
+        """The arguments of tiles as their entry takes them; those that are None are put later."""
+        return self._packer.block((extents, control, *arguments))
+
+    def put(self, block: NDArray[np.int64], position: int, argument: Any) -> None:
+        """Put the kernel's argument at that position into a block."""
+        self._packer.put(block, AHEAD + position, argument)
+
+    def __call__(
+        self, block: NDArray[np.int64], tiles: Any, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any,
+        control: Any,
+    ) -> None:  # fmt: skip
+        try:
+            self._walk(self.entry, block, tiles, round, wait_offsets, waits, lags, done, control)
+        except Exception as error:
+            left_by(error, self.source, control)
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """A kernel that can be called as `orion.kernel.calling` says."""
+    """A kernel that can be called."""
 
     source: KernelSource
-    walk: Callable[..., None]
+    walk: KernelWalk
     module: ModuleType
 
     @property
@@ -63,9 +63,9 @@ class CompiledKernel:
         return bool(self.source.receives)
 
     @property
-    def receive(self) -> Callable[..., bool]:
+    def receive(self) -> Any:
         """That function (`KernelSource.receives`)."""
-        return getattr(self.module, "receive")  # type: ignore[no-any-return]  # noqa: B009
+        return self.module.receive
 
     def machine_code(self) -> str:
         """The assembly of the kernel."""
@@ -81,74 +81,19 @@ def compile_kernel(source: KernelSource) -> CompiledKernel:
         compile_dispatcher(module, dispatcher, signature(source))
     except NumbaError as error:
         raise _unsupported(error, source) from error
-    return CompiledKernel(source, _guarded(dispatcher, source), module)
-
-
-def load_compilable(name: str, text: str) -> ModuleType:
-    """The generated module of that name and source. UnsupportedLoopError where Numba's compiler is switched off: its
-    decorators then hand back plain functions, and generated source calls what only machine code can do."""
-    if numba.config.DISABLE_JIT or not _is_compilable():
-        why = "loops run as machine code, made by Numba; this variable, or `disable_jit` in its file, switches it off"
-        hint = "unset NUMBA_DISABLE_JIT and start Python again, or run the loop as it is written: `f.serial(...)`"
-        raise UnsupportedLoopError(describe("NUMBA_DISABLE_JIT is set: no loop can be compiled", why=why, hint=hint))
-    return load_module(name, text)
-
-
-def _is_compilable() -> bool:
-    """Whether what generated source calls was imported with the compiler switched on."""
-    from orion.kernel.support.intrinsics import is_to_leave
-
-    return not isinstance(is_to_leave, FunctionType)
-
-
-def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
-    """Compile a function of a generated module for one signature, or take it from the disk cache. Raises NumbaError,
-    and StorageError where the current folder was deleted."""
-    with _compiling:
-        if dispatcher.overloads:
-            return
-        if not load_machine_code(dispatcher, signature):
-            check_current_folder()
-            try:
-                dispatcher.compile(signature)
-            except NumbaError:
-                raise
-            except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
-                if isinstance(error, OSError):
-                    tell_not_kept(in_words(error, dispatcher._cache.cache_path))
-                give_up_cache(dispatchers(module))
-                dispatcher.compile(signature)
-        dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
-
-
-def dispatchers(module: ModuleType) -> list[Any]:
-    """The compiled functions of a generated module."""
-    return [value for value in vars(module).values() if getattr(value, "__module__", "") == module.__name__]
+    return CompiledKernel(source, KernelWalk(source, dispatcher), module)
 
 
 def module_name(source: KernelSource) -> str:
     """A name that says what the kernel is, and a hash of all that its machine code depends on."""
-    settings = [f"{name}={getattr(numba.config, name, None)}" for name in NUMBA_SETTINGS]
-    parts = [source.text, repr(source.arguments), machine(), *settings, *_compilers()]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    return f"orion_kernel_{source.name}_{digest[:24]}"
-
-
-@cache
-def _compilers() -> tuple[str, ...]:
-    """What turns source into machine code here: versions, processor, and what generated source calls."""
-    cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    runtime = [(Path(__file__).parents[1] / name).read_text("utf-8") for name in RUNTIME_FILES]
-    return (numba.__version__, llvmlite.__version__, cpu, *runtime)
+    return f"orion_kernel_{source.name}_{key_of(source.text, repr(source.arguments))}"
 
 
 def signature(source: KernelSource) -> tuple[types.Type, ...]:
-    """The Numba types of the arguments of the walk."""
+    """The Numba types of the arguments of a tile."""
     flags = types.Array(types.int64, 1, "C")
-    fixed = types.Array(types.int64, 1, "C", readonly=True)
     extents = types.Array(types.int64, source.extents_ndim, "C", readonly=True)
-    leading = (fixed, types.int64, extents, fixed, fixed, fixed, flags, flags)
-    return (*leading, *(_type(argument) for argument in source.arguments))
+    return (types.int64, types.int64, extents, flags, *(_type(argument) for argument in source.arguments))
 
 
 def _type(argument: Argument) -> types.Type:
@@ -167,18 +112,6 @@ def _type(argument: Argument) -> types.Type:
             return types.Array(dtype, argument.ndim, layout, readonly=not argument.writeable)
         case _:
             return types.Array(dtype, 1, "C")
-
-
-def _guarded(dispatcher: Callable[..., None], source: KernelSource) -> Callable[..., None]:
-    """The walk as `orion.kernel.calling` describes it: an error that has a code is left to `control`."""
-
-    def walk(*arguments: Any) -> None:
-        try:
-            dispatcher(*arguments)
-        except Exception as error:
-            left_by(error, source, arguments[CONTROL])
-
-    return walk
 
 
 def left_by(error: Exception, source: KernelSource, control: Any) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from orion.kernel.calling import APPLIED, LAST, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
-from orion.kernel.emit.names import Names
+from orion.kernel.emit.names import ROUND, Names
 from orion.kernel.emit.writer import Writer
 from orion.plan.relaxed import How, RelaxedArray
 
@@ -70,21 +70,19 @@ def _posted(one: RelaxedArray, facts: LoopFacts) -> Iterator[Argument]:
 
 
 class Flushes:
-    """What is generated for the buffers of one loop; `names` are those of its module, `leave` is the statement that
-    leaves a tile."""
+    """What is generated for the buffers of one loop; `names` are those of its module."""
 
-    def __init__(self, facts: LoopFacts, names: Names, called: Called, leave: str) -> None:
-        self._facts, self._names, self._leave = facts, names, leave
+    def __init__(self, facts: LoopFacts, names: Names, called: Called) -> None:
+        self._facts, self._names = facts, names
         self._flush, self._left = names.fresh("flush"), names.fresh("until_flush")
         self._listed = {
             (argument.kind, argument.name): text for argument, text in called.items() if argument.kind != "array"
         }
-        self.round, self.is_last = names.fresh("this_round"), names.fresh("is_last_tile")
+        self.is_last = names.fresh("is_last_tile")
 
     def limits(self, tile: str) -> dict[str, str]:
-        """What tiles are given beside the arguments of the kernel, and what the walk passes for tile `tile`."""
-        is_last = {self.is_last: self.is_last_tile(tile)} if self._facts.relaxed.deterministic else {}
-        return {self.round: "round", **is_last}
+        """What tiles are given beside the arguments of the kernel, and what that is for tile `tile`."""
+        return {self.is_last: self.is_last_tile(tile)} if self._facts.relaxed.deterministic else {}
 
     def is_last_tile(self, tile: str) -> str:
         """Whether a tile is the last of its worker."""
@@ -101,13 +99,13 @@ class Flushes:
         if not relaxed.has_clocks:
             return writer
         if relaxed.deterministic:
-            writer.add(f"{self._left} = left_of({self._of('notes')}, {self.round}, {relaxed.every})")
+            writer.add(f"{self._left} = left_of({self._of('notes')}, {ROUND}, {relaxed.every})")
             return writer
         bounds = f"{relaxed.every}, {relaxed.max_delay}"
-        wait = f"begin_tile({self._of('clocks')}, {self._of('notes')}, {self.round}, {bounds}, {self._facts.rests}"
+        wait = f"begin_tile({self._of('clocks')}, {self._of('notes')}, {ROUND}, {bounds}, {self._facts.rests}"
         writer.add(f"{self._left} = {relaxed.every}")
         with writer.block(f"if not {wait}, control):"):
-            writer.add(self._leave)
+            writer.add("return")
         return writer
 
     def step(self, writer: Writer) -> None:
@@ -123,7 +121,7 @@ class Flushes:
                 bounds = f"{relaxed.every}, {relaxed.max_delay}, {self._facts.rests}"
                 wait = f"may_begin({self._of('clocks')}, {self._of('notes')}, {bounds}"
                 with writer.block(f"if not {wait}, control):"):
-                    writer.add(self._leave)
+                    writer.add("return")
             writer.add(f"{self._left} = {relaxed.every}")
         writer.add(f"{self._left} -= 1")
 
@@ -137,29 +135,29 @@ class Flushes:
             writer.add(f"{self._of('notes')}[{LEFT}] = {self._left}")
             with writer.block(f"if {self.is_last}:"):
                 self._apply_in_turn(writer)
-                writer.add(self.done(self.round))
+                writer.add(self.done())
             return writer
         self._apply(writer, f"{self._facts.relaxed.every} - {self._left}")
         if self._facts.rests:
-            writer.add(f"is_in_no_tile({self._of('clocks')}, {self._of('notes')}, {self.round})")
+            writer.add(f"is_in_no_tile({self._of('clocks')}, {self._of('notes')}, {ROUND})")
         return writer
 
     def after_tile(self, tile: str) -> Writer:
-        """What follows a tile in the walk: nothing where the last tile has it."""
-        writer = Writer(depth=2)
+        """What follows a tile that is not left: nothing where the last tile has it."""
+        writer = Writer(depth=1)
         if not self._facts.relaxed.deterministic:
-            with writer.block(f"if {self.is_last_tile(tile)}:"):
-                writer.add(self.done("round"))
+            with writer.block(f"if {self.is_last_tile(tile)} and not is_left(control):"):
+                writer.add(self.done())
         return writer
 
-    def done(self, round: str) -> str:
-        """What tells the others not to wait any more in a round, which is called so."""
-        return f"has_done_all({self._of('clocks')}, {self._of('notes')}, {round})"
+    def done(self) -> str:
+        """What tells the others not to wait any more in this round."""
+        return f"has_done_all({self._of('clocks')}, {self._of('notes')}, {ROUND})"
 
     def _apply(self, writer: Writer, iterations: str) -> None:
         if self._facts.relaxed.has_delays:
             with writer.block(f"if not {self._flush}({', '.join(self._passed())}, control):"):
-                writer.add(self._leave)
+                writer.add("return")
         noted = f"{iterations}, {self._facts.relaxed.max_delay}"
         writer.add(f"has_applied({self._of('clocks')}, {self._of('notes')}, {noted})")
 
@@ -168,7 +166,7 @@ class Flushes:
         calls = f"my_turn({clocks})", f"{self._flush}({', '.join(self._passed())}, control)", f"turn_is_over({clocks})"
         for called in calls:
             with writer.block(f"if not {called}:"):
-                writer.add(self._leave)
+                writer.add("return")
 
     def _passed(self) -> list[str]:
         arrays = dict.fromkeys(self._names.user(name) for one in self._collected() for name in one.buffered.names)
@@ -220,7 +218,7 @@ class Flushes:
         if np.dtype(self._dtype(one)).kind == "f":
             with writer.block(f"if {new} != {new}:"):
                 writer.add(f"tell_not_a_number({number}, -1, control)")
-                writer.add(self._leave)
+                writer.add("return")
         writer.add(f"add_at({array}, ({index},), {new})")
 
     def _at_once(self) -> list[RelaxedArray]:
@@ -238,7 +236,7 @@ class Flushes:
         writer = Writer()
         if not self._facts.relaxed.has_delays:
             return writer
-        writer.add("@tile_function")
+        writer.add("@part_function")
         with writer.block(f"def {self._flush}({', '.join([*self._passed(), 'control'])}):"):
             for number, one in enumerate(self._facts.relaxed.arrays):
                 if one.how is How.DENSE and one.buffered.apply is None and one.leading == self._rank(one):

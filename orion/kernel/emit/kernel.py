@@ -77,8 +77,8 @@ def emit_kernel(
     extents_ndim = 3 if nest.elements is None else 1
     said = tuple((name, in_users_words(own, nest.function)) for name, own in names.given())
     return KernelSource(
-        name, writer.text(), "walk", arguments, text.sites, lines, nest.function.source, extents_ndim, text.receives,
-        said,
+        name, writer.text(), "tile", arguments, text.sites, lines, nest.function.source, extents_ndim, text.receives,
+        said, facts.takes_tiles,
     )  # fmt: skip
 
 

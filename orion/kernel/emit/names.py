@@ -14,11 +14,11 @@ DTYPES = (
     "complex64", "complex128",
 )  # fmt: skip
 INTRINSICS = (
-    "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "end_raising", "finish",
-    "fitting", "float_power", "floor_divided", "has_raised", "held_stop", "helper_function", "int_power",
-    "is_after_end", "is_alarmed", "is_left", "is_ready", "is_to_leave", "near_remainder", "nonzero", "python_power",
-    "seldom", "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end",
-    "tile_function", "trip_count", "walk_function", "with_elements",
+    "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "fitting",
+    "float_power", "floor_divided", "held_stop", "helper_function", "int_power", "is_after_end", "is_alarmed",
+    "is_left", "is_to_leave", "near_remainder", "nonzero", "part_function", "python_power", "seldom", "shifted_left",
+    "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function", "trip_count",
+    "walk_function", "with_elements",
 )  # fmt: skip
 KEYED = ("integer_between", "normal_of", "uniform_of")
 SLICES = ("assign_part", "put_part", "put_whole")
@@ -29,7 +29,6 @@ SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_orde
 VECTORS = tuple(
     sorted(["fma", "load_row", "prefetch_row", "row_as_float32", "row_as_float64", "spread", "store_row", *LANES])
 )
-TAKING = ("PATIENCE", "take")
 BUFFERS = (
     "add_at", "begin_tile", "has_applied", "has_done_all", "is_in_no_tile", "left_of", "lock", "may_begin", "my_turn",
     "note_in_list", "note_part", "tell_not_a_number", "turn_is_over", "unlock",
@@ -54,14 +53,15 @@ MODULES = (
     ("orion.kernel.support.replicas", REPLICAS),
     ("orion.kernel.support.slices", SLICES),
     ("orion.kernel.support.sums", SUMS),
-    ("orion.kernel.support.taking", TAKING),
     ("orion.kernel.support.vectors", VECTORS),
 )
 """What generated source imports, by module."""
 
+ROUND = "this_round"
+"""How a tile calls the number of the round: not `round`, which is Python's function."""
+
 LOCALS = (
-    "np", "math", "tile", "walk", "tiles", "round", "extents", "offsets", "boxes", "wait_offsets", "waits", "lags",
-    "done", "control", "first", "last", "own", "other", "patience", "receive",
+    "np", "math", "tile", "round", ROUND, "offsets", "boxes", "control", "first", "last", "receive",
 )  # fmt: skip
 IMPORTED = frozenset[str]().union(*(names for _, names in MODULES))
 RESERVED = IMPORTED.union(LOCALS)

@@ -17,32 +17,31 @@ from orion.arrays.policies import MOVING, Elastic, LocalSgd, Mode
 from orion.ir.replicas import Replica
 from orion.kernel.calling import COUNT, FIRST_HERE, LAST, LEFT, Argument
 from orion.kernel.emit.facts import LoopFacts
-from orion.kernel.emit.names import Names
+from orion.kernel.emit.names import ROUND, Names
 from orion.kernel.emit.writer import Writer
 
 Called = Mapping[Argument, str]
 
 
 class Pulls:
-    """What is generated for the replicas of one loop; `names` are those of its module, `leave` is the statement that
-    leaves a tile."""
+    """What is generated for the replicas of one loop; `names` are those of its module."""
 
-    def __init__(self, facts: LoopFacts, names: Names, called: Called, leave: str) -> None:
-        self._replicas, self._names, self._leave = facts.nest.replicas, names, leave
+    def __init__(self, facts: LoopFacts, names: Names, called: Called) -> None:
+        self._replicas, self._names = facts.nest.replicas, names
         self._policy = self._replicas[0].policy
         self._is_overlapped = self._policy.overlaps
         self._pull, self._left = names.fresh("pull_copies"), names.fresh("until_pull")
         self._shared = {argument.kind: text for argument, text in called.items() if not argument.name}
-        self._round, self._is_last = names.fresh("this_round"), names.fresh("is_last_tile")
+        self._is_last = names.fresh("is_last_tile")
         self._is_begun = names.fresh("is_begun")
         self._with_momentum = [one for one in self._replicas if one.momentum]
 
     def limits(self, tile: str) -> dict[str, str]:
-        """What tiles are given beside the arguments of the kernel, and what the walk passes for tile `tile`."""
-        return {self._round: "round", self._is_last: f"{tile} == {self._of('notes')}[{LAST}]"}
+        """What tiles are given beside the arguments of the kernel, and what that is for tile `tile`."""
+        return {self._is_last: f"{tile} == {self._of('notes')}[{LAST}]"}
 
     def after_tile(self, tile: str) -> Writer:
-        """What follows a tile in the walk: nothing, as the last tile has it."""
+        """What follows a tile that is not left: nothing, as the last tile has it."""
         return Writer()
 
     # ------------------------------------------------------------ in tiles
@@ -50,7 +49,7 @@ class Pulls:
     def begin(self) -> Writer:
         """Before the iterations of a tile."""
         writer = Writer(depth=1)
-        writer.add(f"{self._left} = left_of({self._of('notes')}, {self._round}, {self._policy.sync_every})")
+        writer.add(f"{self._left} = left_of({self._of('notes')}, {ROUND}, {self._policy.sync_every})")
         for one in self._with_momentum:
             writer.add(f"keep_copy({self._names.user(one.before)}, {self._names.user(one.name)})")
         if self._with_momentum:
@@ -76,7 +75,7 @@ class Pulls:
         with writer.block(f"if {self._is_last}:"):
             with writer.block(f"if {self._left} < {self._policy.sync_every}:"):
                 self._pull_now(writer, "True")
-            writer.add(f"has_done_all({self._of('clocks')}, {notes}, {self._round})")
+            writer.add(f"has_done_all({self._of('clocks')}, {notes}, {ROUND})")
         return writer
 
     def _add_momentum(self, writer: Writer) -> None:
@@ -95,7 +94,7 @@ class Pulls:
         for one in self._replicas:
             writer.add(f"seen_elsewhere({self._names.user(one.name)})")
         with writer.block(f"if not {self._pull}({', '.join(passed)}):"):
-            writer.add(self._leave)
+            writer.add("return")
         for one in self._replicas:
             writer.add(f"seen_elsewhere({self._names.user(one.name)})")
         for one in self._with_momentum:
@@ -113,7 +112,7 @@ class Pulls:
     def function(self) -> Writer:
         """The function that pulls copies of arrays and the arrays together."""
         writer = Writer()
-        writer.add("@tile_function")
+        writer.add("@part_function")
         is_last = ["is_last"] if self._is_overlapped else []
         with writer.block(f"def {self._pull}({', '.join([*self._passed(), *is_last, 'control'])}):"):
             (self._emit_overlapped if self._is_overlapped else self._emit)(writer)

@@ -15,7 +15,7 @@ from orion.sets.affine import has_unit_step
 
 
 def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, order: str) -> dict[str, str]:
-    """Emit the loops. The limits that the tile function takes, each with what the walk passes for tile `tile`.
+    """Emit the loops. The limits that the tile function takes, each with what it is for tile `tile`.
     `order` is what the list of coordinates of an inspected loop is called.
 
     Only dimensions that the plan cuts have limits; the others are run through as they are written. Of loops in another

@@ -1,5 +1,4 @@
-"""The two functions of a generated module: `tile`, which runs the iterations of one tile, and `walk`, which runs
-the tiles."""
+"""The function of a generated module, `tile`, which runs the iterations of one tile."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from orion.kernel.calling import RESULTS, Argument, Site, neutral
 from orion.kernel.emit.code import number, numpy_name
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.flush import Flushes
-from orion.kernel.emit.names import SUMS, VECTORS, Names
+from orion.kernel.emit.names import ROUND, SUMS, VECTORS, Names
 from orion.kernel.emit.places import begin_places, place_marks
 from orion.kernel.emit.private import PrivateRows
 from orion.kernel.emit.pulls import Pulls
@@ -29,8 +28,8 @@ PREFETCH_DISTANCE = 8
 
 @dataclass(slots=True)
 class LoopText:
-    """The source of the two functions, what their arguments are called, and the subscripts that are checked; and the
-    places of the arguments that `receive` takes."""
+    """The source of the function, and the subscripts that are checked; and the places of the arguments that `receive`
+    takes."""
 
     writer: Writer
     sites: tuple[Site, ...]
@@ -58,16 +57,14 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
 
 
 def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Names, private: PrivateRows) -> LoopText:
-    """The source of `tile` and `walk`. Raises RowsSpilledError where a private row cannot be where it is meant to
-    be."""
+    """The source of `tile`. Raises RowsSpilledError where a private row cannot be where it is meant to be."""
     called = argument_names(arguments, names)
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)
     emitter.marks = place_marks(facts, names, called)
     emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
-    leave = _returned(arguments, names, called) or "return"
-    emitter.flushes = Flushes(facts, names, called, leave) if facts.relaxed else None
-    emitter.pulls = Pulls(facts, names, called, leave) if facts.nest.replicas else None
+    emitter.flushes = Flushes(facts, names, called) if facts.relaxed else None
+    emitter.pulls = Pulls(facts, names, called) if facts.nest.replicas else None
     late = emitter.flushes or emitter.pulls  # no loop has both
     tile = names.fresh("t")
     if facts.nest.elements is None:
@@ -77,9 +74,13 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
         limits = _emit_elements(facts, names, emitter, called, tile)
     own = _own_arrays(facts, names, tile, limits)
     limits |= late.limits(tile) if late else {}
-    passed = ["control", *(called[a] for a in arguments if a.kind not in (*RESULTS, "copies"))]
+    results = _results(arguments, names, called)
+    given = [results[a][0] if a in results else text for a, text in called.items()]
+    extents = "boxes" if facts.nest.elements is None else "offsets"
     function = Writer()
-    function.add(f"def tile({', '.join([*limits, *passed])}):")
+    function.add(f"def tile({', '.join([tile, ROUND, extents, 'control', *given])}):")
+    function.extend(_at_once(called, results, tile))
+    function.extend(_taken(facts, names, called, tile, limits))
     function.extend(own)
     function.extend(_prologue(facts, names, emitter, called))
     function.extend(begin_places(names, called))
@@ -87,16 +88,12 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
         function.extend(late.begin())
         body.extend(late.end())
     function.extend(body)
-    function.extend(_epilogue(arguments, names, called))
+    function.extend(_epilogue(called, names, results, tile))
+    if late:
+        function.extend(late.after_tile(tile))
     writer = late.function() if late else Writer()
     writer.add("@tile_function")
-    writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), leave, names.fresh)
-    writer.add("")
-    writer.add("")
-    copies = {names.user(a.name): f"{text}[{facts.block}]" for a, text in called.items() if a.kind == "copies"}
-    given = [copies.get(name, name).format(tile=tile) for name in passed]
-    done = late.after_tile(tile) if late else Writer()
-    _emit_walk(writer, facts, called, tile, [*limits.values(), *given], done)
+    writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), "return", names.fresh)
     received = emitter.flushes.received() if emitter.flushes else []
     places = tuple([*called.values()].index(name) for name in received)
     return LoopText(writer, tuple(emitter.sites), places)
@@ -142,23 +139,54 @@ def _own_arrays(facts: LoopFacts, names: Names, tile: str, limits: dict[str, str
     return writer
 
 
-def _epilogue(arguments: tuple[Argument, ...], names: Names, called: dict[Argument, str]) -> Writer:
-    writer = Writer(depth=1)
+def _results(
+    arguments: tuple[Argument, ...], names: Names, called: dict[Argument, str]
+) -> dict[Argument, tuple[str, str]]:
+    """What has one value per tile: the array of all tiles, and what a tile's own value is called in it."""
+    found = {}
     for argument in arguments:
-        if argument.kind == "carried":
-            writer.add(f"{called[argument]}[0] = {names.user(argument.name)}")
-    returned = _returned(arguments, names, called)
-    if returned:
-        writer.add(returned)
+        if argument.kind in ("place", "ended"):
+            found[argument] = names.fresh(f"{called[argument]}_of_tiles"), called[argument]
+        elif argument.kind in RESULTS:
+            found[argument] = called[argument], names.user(argument.name)
+    return found
+
+
+def _at_once(called: dict[Argument, str], results: dict[Argument, tuple[str, str]], tile: str) -> Writer:
+    """A tile after one that has ended the loop does nothing."""
+    writer = Writer(depth=1)
+    for argument in called:
+        if argument.kind == "ended":
+            with writer.block(f"if is_after_end({tile}, {ROUND}, control):"):
+                writer.add(f"{results[argument][0]}[{tile}] = 0")
+                writer.add("return")
     return writer
 
 
-def _returned(arguments: tuple[Argument, ...], names: Names, called: dict[Argument, str]) -> str:
-    """The statement that returns the results of a tile; nothing where it has none."""
-    kept = [argument for argument in arguments if argument.kind in RESULTS]
-    own = ("place", "ended")
-    results = [called[argument] if argument.kind in own else names.user(argument.name) for argument in kept]
-    return f"return {', '.join(results)}" if results else ""
+def _taken(facts: LoopFacts, names: Names, called: dict[Argument, str], tile: str, limits: dict[str, str]) -> Writer:
+    """What a tile takes of the arguments: its limits, and its block's copies of arrays."""
+    writer = Writer(depth=1)
+    for name, value in limits.items():
+        writer.add(f"{name} = {value}")
+    for argument, text in called.items():
+        if argument.kind == "copies":
+            writer.add(f"{names.user(argument.name)} = {text}[{facts.block.format(tile=tile)}]")
+    return writer
+
+
+def _epilogue(called: dict[Argument, str], names: Names, results: dict[Argument, tuple[str, str]], tile: str) -> Writer:
+    """What a tile leaves: values that it carries on, and its results."""
+    writer = Writer(depth=1)
+    for argument, text in called.items():
+        if argument.kind == "carried":
+            writer.add(f"{text}[0] = {names.user(argument.name)}")
+    for array, own in results.values():
+        writer.add(f"{array}[{tile}] = {own}")
+    for argument, (_, own) in results.items():
+        if argument.kind == "ended":
+            with writer.block(f"if {own} == 1:"):
+                writer.add(f"tell_end({tile}, {ROUND}, control)")
+    return writer
 
 
 def _tile_names(facts: LoopFacts, names: Names, emitter: Statements) -> TileNames:
@@ -182,7 +210,7 @@ def _tile_names(facts: LoopFacts, names: Names, emitter: Statements) -> TileName
 def _emit_elements(
     facts: LoopFacts, names: Names, emitter: Statements, called: dict[Argument, str], tile: str
 ) -> dict[str, str]:
-    """Emit the loop; the limits that the tile function takes, each with what the walk passes for tile `tile`."""
+    """Emit the loop; the limits that the tile function takes, each with what it is for tile `tile`."""
     elements = facts.nest.elements
     assert elements is not None
     position = names.fresh("e")
@@ -244,58 +272,3 @@ def _constant_keys(facts: LoopFacts, called: dict[Argument, str]) -> dict[str, s
     changed = assigned_places(facts.nest.body)
     keys = {elements.keys[a.position]: text for a, text in called.items() if a.kind == "key"}
     return {name: text for name, text in keys.items() if name not in changed}
-
-
-# ------------------------------------------------------------ the walk
-
-
-def _emit_walk(
-    writer: Writer, facts: LoopFacts, called: dict[Argument, str], tile: str, passed: list[str], done: Writer
-) -> None:
-    """`done` is what follows each tile."""
-    extents = "boxes" if facts.nest.elements is None else "offsets"
-    leading = ["tiles", "round", extents, "wait_offsets", "waits", "lags", "done", "control"]
-    results = [f"{text}[{tile}]" for argument, text in called.items() if argument.kind in RESULTS]
-    call = f"tile({', '.join(passed)})"
-    ended = next((f"{text}[{tile}]" for argument, text in called.items() if argument.kind == "ended"), "")
-    writer.span = None
-    writer.add("@walk_function")
-    if facts.takes_tiles:
-        taking = f"{', '.join(results)} = {call}" if results else call
-        _emit_taking_walk(writer, [*leading, *called.values()], tile, taking)
-        return
-    with writer.block(f"def walk({', '.join([*leading, *called.values()])}):"), writer.block(f"for {tile} in tiles:"):
-        with writer.block(f"if not is_ready({tile}, round, wait_offsets, waits, lags, done, control):"):
-            writer.add("end_raising(has_raised(control))")
-            writer.add("return")
-        if ended:
-            with writer.block(f"if is_after_end({tile}, round, control):"):
-                writer.add(f"{ended} = 0")
-                writer.add(f"finish({tile}, round, done)")
-                writer.add("continue")
-        writer.add(f"{', '.join(results)} = {call}" if results else call)
-        with writer.block("if is_left(control):"):
-            writer.add("end_raising(has_raised(control))")
-            writer.add("return")
-        if ended:
-            with writer.block(f"if {ended} == 1:"):
-                writer.add(f"tell_end({tile}, round, control)")
-        writer.extend(done)
-        writer.add(f"finish({tile}, round, done)")
-
-
-def _emit_taking_walk(writer: Writer, arguments: list[str], tile: str, call: str) -> None:
-    """The walk of a loop whose workers take tiles one by one, those of other workers too."""
-    flags = "round, wait_offsets, waits, lags, done, control"
-    with writer.block(f"def walk({', '.join(arguments)}):"):
-        writer.add(f"{tile}, own, other, patience = 0, 0, 0, PATIENCE")
-        with writer.block("while True:"):
-            writer.add(f"{tile}, own, other, patience = take(tiles, own, other, patience, {flags})")
-            with writer.block(f"if {tile} < 0:"):
-                writer.add("end_raising(has_raised(control))")
-                writer.add("return")
-            writer.add(call)
-            with writer.block("if is_left(control):"):
-                writer.add("end_raising(has_raised(control))")
-                writer.add("return")
-            writer.add(f"finish({tile}, round, done)")

@@ -15,6 +15,7 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from orion.kernel.build.cache import in_words, tell_not_kept
 from orion.kernel.build.checked import keep_checked
+from orion.kernel.build.entries import TileCompiler
 from orion.kernel.calling import ABORT, ALARM, ENDED, EVERYONE, FLAG_STRIDE, GO, OUT_OF_BOUNDS, RAISED, end_mark
 
 SPINS_BEFORE_YIELD = 100
@@ -29,13 +30,8 @@ I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 
 
 class NoAlias(CompilerBase):  # type: ignore[misc]
-    """Numba's compiler, told that no two arguments overlap where one of them is written.
-
-    The alias check at each call of a loop makes this so. It holds for one tile: what another worker writes meanwhile is
-    never touched by it, but for copies of arrays while they are pulled (`replicas.py`). Only walks call tiles, so
-    they are compiled without a way in for Python or C, and are kept on disk as a part of the walk: a fifth less time
-    for a kernel.
-    """
+    """Numba's compiler for parts of tiles, told the same of their arguments as that for tiles (`TileCompiler`), and
+    without a way in."""
 
     def define_pipelines(self) -> list[Any]:
         self.state.flags.noalias = True
@@ -56,7 +52,8 @@ def kept(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-tile_function = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)
+tile_function = kept(nogil=True, error_model="numpy", pipeline_class=TileCompiler)
+part_function = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)
 walk_function = kept(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
 

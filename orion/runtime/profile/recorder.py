@@ -131,7 +131,7 @@ class Recorder:
 
 def _work(part: LoopPart) -> Any:
     """How many elements, or iterations at most, there are in each of the tiles of a worker."""
-    extents = part.leading[0]
+    extents = part.extents
     if extents.ndim == 1:
         return np.diff(extents)[part.tiles]
     return np.prod(extents[part.tiles, :, 1] - extents[part.tiles, :, 0], axis=1)

@@ -72,23 +72,23 @@ class SampledWorker(TimedWorker):
             return tuple(values[source] for _, source, _, _ in part.outputs)
         return super().loop(number, *values)
 
-    def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
+    def walk_timed(self, part: LoopPart, first: int, last: int) -> None:
         """Run tiles, all at once or one by one, and keep what each took of a core."""
         sums, sampling = self.recorder.of_loop(part), self.sampling
         if part.number not in sampling.overheads:
-            sampling.overheads[part.number] = overhead_of_walk(part, arguments)
+            sampling.overheads[part.number] = overhead_of_walk(part)
         overhead = sampling.overheads[part.number]
         at_once = (part.round + sampling.is_whole) % 2 if self.workers == 1 else part.loop.plan.takes_tiles
         if at_once:
             before = self._cpu
-            self._walk_all(part, sums, arguments)
+            self._walk_all(part, sums)
             taken = max(0, self._cpu - before)
             sampling.totals.setdefault(part.number, {})[part.round] = taken
             return
         sums.overhead = overhead
         found = np.zeros(part.tiles.size, np.int64)
         for place in range(first, last):
-            if not self._await_tile(part, place) or not self._run_tile(part, sums, place, arguments):
+            if not self._await_tile(part, place) or not self._run_tile(part, sums, place):
                 return
             found[place] = self._last_cpu
         sampling.tiles.setdefault(part.number, {})[part.round] = found

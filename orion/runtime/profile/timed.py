@@ -67,24 +67,24 @@ class Timed(Base):
         finally:
             self.recorder.wait(BARRIER, start, perf_counter_ns())
 
-    def walk_timed(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
+    def walk_timed(self, part: LoopPart, first: int, last: int) -> None:
         """Run tiles `first` … `last` - 1 of this worker's order. Where the loop is left, so does this."""
         sums = self.recorder.of_loop(part)
         if self.takes_tiles(part):
-            return self._walk_all(part, sums, arguments)
+            return self._walk_all(part, sums)
         if first == 0:
             self._walks_whole = self._is_whole(part)
         if self._walks_whole:
-            return self._walk_whole(part, first, last, arguments)
+            return self._walk_whole(part, first, last)
         if first == 0:
             sums.rounds += 1
-            sums.overhead, part.tile_ns = overhead_of_walk(part, arguments), 0
+            sums.overhead, part.tile_ns = overhead_of_walk(part), 0
         before = self._cpu
         is_sampled = self._is_sampled(part)
         for place in range(first, last):
             if is_sampled and place == 1:
                 self._stand_still(part)
-            if not self._await_tile(part, place) or not self._run_tile(part, sums, place, arguments):
+            if not self._await_tile(part, place) or not self._run_tile(part, sums, place):
                 return None
             if place == 1 and self.number == 0 and (is_sampled or part.round or self.recorder.number):
                 self._note_sample(sums, is_sampled)
@@ -95,7 +95,7 @@ class Timed(Base):
 
     def _await_tile(self, part: LoopPart, place: int) -> bool:
         """Wait for what a tile waits for; False where the loop was left."""
-        _, offsets, waits, lags, _, control = part.leading
+        (offsets, waits, lags), control = part.waiting, part.control
         tile = part.tiles.item(place)
         low, high = offsets.item(tile), offsets.item(tile + 1)
         if low == high or self._meet is None:
@@ -105,10 +105,10 @@ class Timed(Base):
         self.recorder.wait(part.number, start, perf_counter_ns())
         return bool(control.item(0) == GO)
 
-    def _run_tile(self, part: LoopPart, sums: TileSums, place: int, arguments: list[Any]) -> bool:
+    def _run_tile(self, part: LoopPart, sums: TileSums, place: int) -> bool:
         tile = part.tiles[place : place + 1]
         start, cpu = perf_counter_ns(), thread_time_ns()
-        part.walk(tile, part.round, *part.leading, *arguments)
+        part.run(tile)
         used, taken = thread_time_ns() - cpu, perf_counter_ns() - start
         taken, used = max(0, taken - sums.overhead[0]), max(0, used - sums.overhead[1])
         if taken - used < LOCK_NS:
@@ -128,22 +128,22 @@ class Timed(Base):
         is_due = (self.recorder.number + part.round) % TIMED < 3
         return part.tile_ns is not None and not is_due and part.tile_ns < SHORT_NS * part.tiles.size
 
-    def _walk_whole(self, part: LoopPart, first: int, last: int, arguments: list[Any]) -> None:
+    def _walk_whole(self, part: LoopPart, first: int, last: int) -> None:
         """Run tiles at once: what they took when they were walked one by one is computing, the rest waiting."""
         assert part.tile_ns is not None
         start = perf_counter_ns()
-        part.walk(part.tiles[first:last], part.round, *part.leading, *arguments)
+        part.run(part.tiles[first:last])
         taken = perf_counter_ns() - start
         computed = min(taken, part.tile_ns * (last - first) // part.tiles.size)
         self._compute += computed
         self._cpu += computed
         self.recorder.waited += taken - computed
 
-    def _walk_all(self, part: LoopPart, sums: TileSums, arguments: list[Any]) -> None:
+    def _walk_all(self, part: LoopPart, sums: TileSums) -> None:
         """All tiles of a round that workers take from each other: waiting is in what they take."""
         sums.rounds += 1
         start, cpu = perf_counter_ns(), thread_time_ns()
-        part.walk(part.walked, part.round, *part.leading, *arguments)
+        part.run(part.walked)
         used, taken = thread_time_ns() - cpu, perf_counter_ns() - start
         self._compute += taken
         self._cpu += used
@@ -190,20 +190,20 @@ class Timed(Base):
 class TimedWorker(Timed, Worker):
     """A worker of this machine that takes times."""
 
-    def walk(self, part: LoopPart, arguments: list[Any]) -> None:
+    def walk(self, part: LoopPart) -> None:
         """Run the tiles of this worker in the present round, one at a time."""
-        self.walk_timed(part, 0, part.tiles.size, arguments)
+        self.walk_timed(part, 0, part.tiles.size)
         if part.control.item(0) != GO:
             self.memory.abort()
             raise AbortedError
 
 
-def overhead_of_walk(part: LoopPart, arguments: list[Any]) -> tuple[int, int]:
+def overhead_of_walk(part: LoopPart) -> tuple[int, int]:
     """What calling the walk takes, without tiles: as time, and of a core."""
     found = []
     for _ in range(5):
         start, cpu = perf_counter_ns(), thread_time_ns()
-        part.walk(part.tiles[:0], part.round, *part.leading, *arguments)
+        part.run(part.tiles[:0])
         used, taken = thread_time_ns() - cpu, perf_counter_ns() - start
         found.append((taken, used))
     return min(taken for taken, _ in found), min(used for _, used in found)

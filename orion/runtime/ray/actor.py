@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import GO, tile_boxes
+from orion.kernel.calling import GO, Walk, tile_boxes
 from orion.own_threads import OwnPool
 from orion.runtime.arguments import LoopData, order_of, read_only
-from orion.runtime.barrier import KERNEL
 from orion.runtime.blas import limited_walks
 from orion.runtime.failures import failure_in
 from orion.runtime.memory import RunMemory, allocate_run_memory
-from orion.runtime.parts import LoopPart, RoundsPart, Walk, compile_rounds, loop_parts, rounds_parts, worker_tiles
+from orion.runtime.parts import LoopPart, Meet, RoundsPart, followers, loop_parts, rounds_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
@@ -72,7 +71,7 @@ class ActorProgram:
     holdings: Holdings | None
     parts: tuple[LoopPart, ...]
     boxes: tuple[NDArray[np.int64] | None, ...]
-    meet: Walk
+    meet: Meet
     compiled: tuple[RoundsPart, ...]
     of_carrier: OfProgram = NOTHING_KNOWN
     announced: Announcements = ()
@@ -354,10 +353,11 @@ class WorkerActor(ActorMemory):
 
     def _load(self, prepared: PreparedProgram, exchange: ProgramExchange | None, segment: int) -> ActorProgram:
         from orion.kernel.build.compile import compile_kernel
+        from orion.kernel.build.walker import meeting_walk
 
         kernels = [compile_kernel(loop.kernel) for loop in prepared.loops]
         walks = self._walks(prepared, exchange, [kernel.walk for kernel in kernels])
-        meet = compile_kernel(KERNEL).walk
+        meet = meeting_walk()
         memory = allocate_run_memory(prepared, Arena(segment, self._memory[segment]).allocate, posts=True)
         is_alone = len(set(self._nodes[: prepared.workers])) == 1
         alone = [is_alone or exchange is None or exchange.loops[k].is_at_home for k in range(len(prepared.loops))]
@@ -387,7 +387,7 @@ class WorkerActor(ActorMemory):
             parts=parts,
             boxes=tuple(None if loop.sparse else read_only(tile_boxes(loop.schedule)) for loop in prepared.loops),
             meet=meet,
-            compiled=rounds_parts(rounds, compile_rounds(rounds, prepared.loops), parts),
+            compiled=rounds_parts(rounds, followers(rounds, prepared.loops), parts),
             of_carrier=OfProgram({}, {number: one.receive for number, one in enumerate(kernels) if one.has_receive}),
         )
 

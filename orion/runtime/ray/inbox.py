@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory
-from orion.runtime.parts import Walk
+from orion.runtime.parts import Meet
 from orion.runtime.ray.between import Between
 from orion.runtime.ray.orders import (
     BARRIER,
@@ -40,7 +40,7 @@ class Landing:
 
     arrays: Mapping[str, NDArray[Any]]
     memory: RunMemory
-    meet: Walk
+    meet: Meet
     between: Between
 
     def put(self, delivery: Delivery) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
 from orion.runtime.memory import RunMemory
-from orion.runtime.parts import LoopPart, Walk, share_of
+from orion.runtime.parts import LoopPart, Meet, share_of
 from orion.runtime.prepared import conflict
 from orion.runtime.ray.announced import Announcements
 from orion.runtime.ray.beside import Beside
@@ -49,7 +49,7 @@ class NodeWorker(Worker):
         workers: int,
         parts: tuple[LoopPart, ...],
         memory: RunMemory,
-        meet: Walk,
+        meet: Meet,
         exchange: ProgramExchange,
         holdings: Holdings,
         others: tuple[str, ...],
@@ -82,29 +82,29 @@ class NodeWorker(Worker):
         self._values = values
         return super().loop(number, *values)
 
-    def walk(self, part: LoopPart, arguments: list[Any]) -> None:
+    def walk(self, part: LoopPart) -> None:
         """Run the tiles, and send what other nodes wait for as soon as it is there."""
         exchange = self._exchange[part.number]
         if exchange.is_at_home and part.loop.plan.takes_tiles:  # nobody sends anything before it ends
-            super().walk(part, arguments)
+            super().walk(part)
             return
         sends, awaiting = exchange.sends, exchange.awaiting if part.loop.follows_times else frozenset()
         needed = self._needed[part.number]
         start, begun = 0, now()
         for at, tile in enumerate(part.tiles.tolist()):
             if any(one.need[tile] for one in needed):
-                self._walk_some(part, start, at, arguments)
+                self._walk_some(part, start, at)
                 self._wait_for_rows(part, tile)
                 start = at
             if tile in awaiting:
-                self._walk_some(part, start, at, arguments)
+                self._walk_some(part, start, at)
                 self._wait_apart(part, tile)
                 start = at
             if tile in sends:
-                self._walk_some(part, start, at + 1, arguments)
+                self._walk_some(part, start, at + 1)
                 self._send(part, tile, sends[tile])
                 start = at + 1
-        self._walk_some(part, start, part.tiles.size, arguments)
+        self._walk_some(part, start, part.tiles.size)
         self.busy[part.number].add_loop(begun)
 
     def _wait_apart(self, part: LoopPart, tile: int) -> None:
@@ -123,10 +123,10 @@ class NodeWorker(Worker):
         self.waited += now()[0] - before[0]
         self.busy[part.number].leave_out(before)
 
-    def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
+    def _walk_some(self, part: LoopPart, start: int, stop: int) -> None:
         if start < stop:
             before = now()
-            part.walk(part.tiles[start:stop], part.round, *part.leading, *arguments)
+            part.run(part.tiles[start:stop])
             self.busy[part.number].add_tiles(before)
         if part.control[0] != GO:
             self.memory.abort()

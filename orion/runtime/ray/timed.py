@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from orion.kernel.calling import GO
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.timed import Timed
@@ -14,10 +12,10 @@ from orion.runtime.worker import AbortedError
 class TimedNodeWorker(Timed, NodeWorker):
     """A worker of a run that goes over several nodes, and takes times."""
 
-    def _walk_some(self, part: LoopPart, start: int, stop: int, arguments: list[Any]) -> None:
+    def _walk_some(self, part: LoopPart, start: int, stop: int) -> None:
         compute, cpu = self._compute, self._cpu
         if start < stop:
-            self.walk_timed(part, start, stop, arguments)
+            self.walk_timed(part, start, stop)
         self.busy[part.number].in_tiles += self._compute - compute
         self.busy[part.number].of_core += self._cpu - cpu
         if part.control[0] != GO:

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from orion.kernel.calling import Walk
 from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
-from orion.runtime.barrier import KERNEL
 from orion.runtime.bars import Bars
 from orion.runtime.blas import limited_walks
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.memory import RunMemory, allocate_run_memory, clocks_of, meeting_flags, notes_of
 from orion.runtime.parts import (
     LoopPart,
+    Meet,
     RoundsPart,
-    Walk,
-    compile_rounds,
+    followers,
     loop_parts,
     rounds_parts,
     worker_tiles,
@@ -40,7 +40,7 @@ RunWorker = Callable[[PreparedProgram, "LoadedProgram", int, tuple[object, ...]]
 @dataclass(frozen=True, eq=False)
 class LoadedProgram:
     """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of
-    each worker, and `compiled` its parts of compiled serial loops; `meet` is the walk of the barrier, None for one
+    each worker, and `compiled` its parts of followed serial loops; `meet` is the walk of the barrier, None for one
     worker. `bars` are those that the skeleton shows.
     """
 
@@ -48,7 +48,7 @@ class LoadedProgram:
     skeleton: Skeleton
     memory: RunMemory
     parts: tuple[tuple[LoopPart, ...], ...]
-    meet: Walk | None
+    meet: Meet | None
     compiled: tuple[tuple[RoundsPart, ...], ...] = ()
     bars: Bars | None = None
     _uncompiled: list[Skeleton] = field(default_factory=list)
@@ -58,7 +58,7 @@ class LoadedProgram:
         return len(self.parts)
 
     def uncompiled(self, prepared: PreparedProgram) -> Skeleton:
-        """The skeleton that starts each loop itself, also those of compiled serial loops: what a profile sees."""
+        """The skeleton that starts each loop itself, also those of followed serial loops: what a profile sees."""
         if not self._uncompiled:
             self._uncompiled.append(make_skeleton(prepared, (), self.bars))
         return self._uncompiled[0]
@@ -73,7 +73,7 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     shown = Bars(bars) if bars else None
     rounds = compiled_rounds(prepared.program, prepared.loops, {bar.line for bar in bars})
     meet = barrier_walk() if workers > 1 or rounds else None
-    functions = compile_rounds(rounds, prepared.loops)
+    functions = followers(rounds, prepared.loops)
     memory = allocate_run_memory(prepared)
     parts = _parts(prepared, memory, walks, workers)
     return LoadedProgram(
@@ -93,7 +93,7 @@ def load_again(prepared: PreparedProgram, loaded: LoadedProgram, workers: int) -
     clocks, notes = ([make(loop, workers) for loop in prepared.loops] for make in (clocks_of, notes_of))
     memory = replace(loaded.memory, meeting=meeting_flags(workers), clocks=tuple(clocks), notes=tuple(notes))
     walks = [part.walk for part in loaded.parts[0]]
-    rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.run for one in loaded.compiled[0]]
+    rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.follow for one in loaded.compiled[0]]
     parts = _parts(prepared, memory, walks, workers)
     compiled = tuple(rounds_parts(rounds, functions, own) for own in parts)
     return replace(loaded, memory=memory, parts=parts, meet=loaded.meet or barrier_walk(), compiled=compiled)
@@ -109,11 +109,11 @@ def _parts(
     return tuple(loop_parts(prepared, memory, walks, own, worker, orders) for worker, own in enumerate(tiles))
 
 
-def barrier_walk() -> Walk:
+def barrier_walk() -> Meet:
     """The compiled walk of the barrier."""
-    from orion.kernel.build.compile import compile_kernel
+    from orion.kernel.build.walker import meeting_walk
 
-    return compile_kernel(KERNEL).walk
+    return meeting_walk()
 
 
 def run_locally(

@@ -31,7 +31,7 @@ Step = Callable[[Worker], Any]
 """What all workers do, told to those that do not go through the skeleton by themselves."""
 
 LEAST_NS, MOST_NS = 5_000_000, 20_000_000
-"""How long some rounds of a compiled serial loop take: the calls for them cost a thousandth of it, or less."""
+"""How long some rounds of a followed serial loop take: the calls for them cost a thousandth of it, or less."""
 
 NEVER = sys.maxsize
 
@@ -76,7 +76,7 @@ class SkeletonWorker:
         return self._worker.loop(number, *values)
 
     def rounds(self, number: int, trips: range, *values: Any) -> None:
-        """Run this worker's part of a compiled serial loop, some rounds at a time."""
+        """Run this worker's part of a followed serial loop, some rounds at a time."""
         count = 1
         while True:
             begun = self._begin(max(1, min(count, len(trips))))
@@ -102,7 +102,7 @@ class SkeletonWorker:
 
 
 def _rounds(number: int, trips: range, values: tuple[Any, ...], *, is_last: bool) -> Step:
-    """Some rounds of a compiled serial loop. Workers need not meet before the next ones: it sees to that itself."""
+    """Some rounds of a followed serial loop. Workers need not meet before the next ones: it sees to that itself."""
 
     def step(worker: Worker) -> None:
         worker.rounds(number, trips, *values)

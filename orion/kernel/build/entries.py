@@ -1,0 +1,271 @@
+"""How the walker calls a tile: an entry that takes its arguments from a block of memory.
+
+The walker (`orion.kernel.build.walker`) is compiled once for all loops. So it knows nothing of the arguments of a tile
+but where they lie: in a block of 64-bit slots, in the order of the tile's arguments after its number and the round. An
+array has its address, its lengths and its strides there, a scalar its bytes, from the beginning of a slot. The entry is
+made of LLVM's instructions in place of the wrapper for Python that Numba would make, so that Numba does not look at it:
+a tile costs what `njit` takes for its loop.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.lowering import Lower
+from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from orion.kernel.calling import SLOT
+
+I64 = ir.IntType(64)
+ENTRY = (types.int64, types.int64, types.int64)
+"""The types of what an entry is given: the address of the block, the number of the tile, the round."""
+
+FIXED = types.Array(types.int64, 1, "C", readonly=True)
+FLAGS = types.Array(types.int64, 1, "C")
+
+OWN = 2
+"""How many arguments of a tile are no part of the block: its number and the round."""
+
+DATA, RANK, LENGTHS, STRIDES = (object.__basicsize__ + offset for offset in (0, 8, 16, 24))
+"""Where NumPy's record of an array has the address of its elements, its rank (32 bits), and the addresses of its
+lengths and strides: the first fields of `PyArrayObject_fields`, which its C interface promises."""
+
+FORMATS = {"b": "?7x", "i": "q", "u": "Q", "f4": "f4x", "f8": "d", "c8": "ff", "c16": "dd"}
+"""How a scalar is packed, by the kind of its dtype, with its size where that matters. Narrow integers are the lowest
+bytes of a slot."""
+
+
+# ---------------------------------------------------------------- compiled
+
+
+class EntryLower(Lower):  # type: ignore[misc]
+    """Numba's lowering, with the entry in place of the wrapper for Python."""
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Add the entry to the library of the tile, by the name that the wrapper would have."""
+        context, described, convention = self.context, self.fndesc, self.context.call_conv
+        module = context.create_module("entry")
+        of_tile, of_entry = (
+            convention.get_function_type(*kinds)
+            for kinds in ((described.restype, described.argtypes), (types.none, ENTRY))
+        )
+        tile = ir.Function(module, of_tile, described.llvm_func_name)
+        entry = ir.Function(module, of_entry, described.llvm_cpython_wrapper_name)
+        builder = ir.IRBuilder(entry.append_basic_block("entry"))
+        _, raised, block, number, round = entry.args
+        fields = _Fields(context, builder, block)
+        arguments = [number, round, *(fields.value(kind) for kind in described.argtypes[OWN:])]
+        packed = convention._get_arg_packer(described.argtypes).as_arguments(builder, arguments)
+        unused = cgutils.alloca_once(builder, tile.function_type.args[0].pointee)
+        builder.ret(builder.call(tile, [unused, raised, *packed]))
+        self.library.add_ir_module(module)
+
+
+class _Fields:
+    """Reads values from a block, one after the other."""
+
+    def __init__(self, context: Any, builder: Any, block: Any) -> None:
+        self._context, self._builder = context, builder
+        self._slots = builder.inttoptr(block, I64.as_pointer())
+        self._at = 0
+
+    def value(self, kind: types.Type) -> Any:
+        if not isinstance(kind, types.Array):
+            return self._context.data_model_manager[kind].from_data(
+                self._builder, self.next(self._context.get_data_type(kind))
+            )
+        return self.array(kind, self.next(I64), *([self.next(I64) for _ in range(kind.ndim)] for _ in range(2)))
+
+    def array(self, kind: types.Array, address: Any, lengths: Sequence[Any], strides: Sequence[Any]) -> Any:
+        array = self._context.make_array(kind)(self._context, self._builder)
+        array.meminfo, array.parent = (cgutils.get_null_value(one.type) for one in (array.meminfo, array.parent))
+        array.data = self._builder.inttoptr(address, array.data.type)
+        array.itemsize = I64(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
+        count = I64(1)
+        for length in lengths:
+            count = self._builder.mul(count, length)
+        array.nitems = count
+        array.shape, array.strides = (cgutils.pack_array(self._builder, one, I64) for one in (lengths, strides))
+        return array._getvalue()
+
+    def next(self, kind: Any) -> Any:
+        place = self._builder.gep(self._slots, [I64(self._at)])
+        self._at += -(-self._context.get_abi_sizeof(kind) // SLOT)
+        return self._builder.load(self._builder.bitcast(place, kind.as_pointer()))
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class EntryLowering(BaseNativeLowering):  # type: ignore[misc]
+    """The pass that lowers a tile."""
+
+    _name = "orion_entry_lowering"
+
+    @property
+    def lowering_class(self) -> type[EntryLower]:
+        return EntryLower
+
+
+class TileCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler for tiles, told that no two arguments overlap where one of them is written.
+
+    The alias check at each call of a loop makes this so. It holds for one tile: what another worker writes meanwhile is
+    never touched by it, but for copies of arrays while they are pulled (`replicas.py`).
+    """
+
+    def define_pipelines(self) -> list[Any]:
+        self.state.flags.noalias = self.state.flags.no_cfunc_wrapper = True
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [(EntryLowering if one is NativeLowering else one, text) for one, text in passes.passes]
+        passes.finalize()
+        return [passes]
+
+
+def address_of(dispatcher: Any) -> int:
+    """The address of the entry of a tile that has been compiled."""
+    (found,) = dispatcher.overloads.values()
+    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_tile(typing: Any, entry: Any, block: Any, tile: Any, round: Any) -> Any:
+    """Call the entry of a tile. What it raises goes on from here."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(types.none, ENTRY)
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        unused, raised = (cgutils.alloca_once(builder, one.pointee) for one in kind.args[:2])
+        code = builder.call(function, [unused, raised, *args[1:]])
+        status = convention._get_return_status(builder, code, builder.load(raised))
+        with builder.if_then(status.is_error, likely=False):
+            convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, *ENTRY), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def array_at(typing: Any, table: Any, row: Any, column: Any) -> Any:
+    """The array of 64-bit integers that a table has the address and the length of, in two columns."""
+    return _at(FLAGS, table)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def fixed_at(typing: Any, table: Any, row: Any, column: Any) -> Any:
+    """The same, of one that is not written."""
+    return _at(FIXED, table)
+
+
+def _at(found: types.Array, table: types.Array) -> Any:
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        known = context.make_array(table)(context, builder, args[0])
+        (_, columns), (row, column) = cgutils.unpack_tuple(builder, known.shape), args[1:]
+        place = builder.gep(known.data, [builder.add(builder.mul(row, columns), column)])
+        fields = _Fields(context, builder, builder.ptrtoint(place, I64))
+        start, length = fields.next(I64), fields.next(I64)
+        return fields.array(found, start, [length], [I64(SLOT)])
+
+    return found(table, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def loaded(typing: Any, place: Any) -> Any:
+    """The 64-bit integer at an address."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load(builder.inttoptr(args[0], I64.as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def address(typing: Any, array: Any) -> Any:
+    """The address of the first element of an array."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.ptrtoint(context.make_array(array)(context, builder, args[0]).data, I64)
+
+    return types.int64(array), generate
+
+
+# ---------------------------------------------------------------- called
+
+
+class Packer:
+    """Packs the arguments of a tile after its number and the round, which have these Numba types. `pack` is the
+    walker's, which reads where arrays lie from NumPy's own records of them (`NDARRAY`): a call packs all that it is
+    given, and each property that Python asks an array for takes as long as a short loop."""
+
+    def __init__(self, kinds: Sequence[types.Type], pack: Callable[..., int]) -> None:
+        self._arrays = [_expected(kind) if isinstance(kind, types.Array) else None for kind in kinds]
+        self._complex = [isinstance(kind, types.Complex) for kind in kinds]
+        self._forms = [struct.Struct("=" + _format(kind)) for kind in kinds]
+        self._places = [0, *accumulate(form.size for form in self._forms)]
+        self._pack = pack
+        known = [(-1, 0) if one is None else (one[1], one[0].itemsize * one[2]) for one in self._arrays]
+        self._known = np.array(
+            [(place // SLOT, *own) for place, own in zip(self._places, known, strict=False)], np.int64
+        )
+
+    def block(self, values: Sequence[Any]) -> NDArray[np.int64]:
+        """A block of these arguments, of which None are put later. TypeError where `put` raises one."""
+        found = np.zeros(self._places[-1] // SLOT, np.int64)
+        records = np.zeros(len(values), np.int64)
+        for position, (value, wanted) in enumerate(zip(values, self._arrays, strict=True)):
+            if value is None:
+                continue
+            if wanted is None:
+                self.put(found, position, value)
+            else:
+                if value.dtype is not wanted[0]:
+                    _check(value, wanted)
+                records[position] = id(value)
+        wrong = self._pack(records, self._known, found)
+        if wrong >= 0:
+            _check(values[wrong], self._arrays[wrong])
+        return found
+
+    def put(self, block: Any, position: int, value: Any) -> None:
+        """Put an argument into a block. TypeError for an array of another dtype, rank or layout than was compiled
+        for."""
+        form, place, wanted = self._forms[position], self._places[position], self._arrays[position]
+        if wanted is not None:
+            _check(value, wanted)
+            form.pack_into(block, place, value.__array_interface__["data"][0], *value.shape, *value.strides)
+        elif self._complex[position]:
+            form.pack_into(block, place, value.real, value.imag)
+        else:
+            form.pack_into(block, place, value)
+
+
+Expected = tuple[np.dtype[Any], int, bool]
+"""The dtype and the rank of an array, and whether it is contiguous."""
+
+
+def _check(value: Any, wanted: Expected | None) -> None:
+    assert wanted is not None
+    if value.dtype != wanted[0] or value.ndim != wanted[1] or (wanted[2] and not value.flags.c_contiguous):
+        raise TypeError(f"a kernel for arrays {wanted} is given one of {value.dtype} and {value.shape}")
+
+
+def _expected(kind: types.Array) -> Expected:
+    from numba.np.numpy_support import as_dtype
+
+    return as_dtype(kind.dtype), kind.ndim, kind.layout == "C"
+
+
+def _format(kind: types.Type) -> str:
+    if isinstance(kind, types.Array):
+        return "q" * (1 + 2 * kind.ndim)
+    dtype = np.dtype(str(kind)) if not isinstance(kind, types.Boolean) else np.dtype(bool)
+    return FORMATS.get(dtype.kind) or FORMATS[f"{dtype.kind}{dtype.itemsize}"]
