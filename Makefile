@@ -8,10 +8,10 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run examples test cpus check bench fuzz everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run examples test cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list; 1 s
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
 setup: $(STAMP)  ## make the virtual environment with everything the project needs; about 2 min
 
@@ -41,6 +41,9 @@ check: $(STAMP)  ## ruff, strict mypy, and the layers test; about 2 min
 
 bench: $(STAMP)  ## speed next to LIBMF, a Hogwild loop and a hand-written kernel (downloads and builds LIBMF; wants g++); about 5 min
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+first-calls: $(STAMP) ## 264 first calls, cold, warm and on a machine that never saw Orion, next to numba.njit; about 40 min
+	$(BIN)/python -m benchmarks.first_calls.run $(ARGS)
 
 everyday: $(STAMP) ## 234 loops as users write them: which are taken, parallel, how fast next to numba.njit; about 25 min
 	$(BIN)/python -m benchmarks.everyday.run $(ARGS)

@@ -17,7 +17,7 @@ from benchmarks import requirements
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "Makefile").read_text(encoding="utf-8")
-RULE = re.compile(r"^([a-z]+):(?:[^#\n]*)(?:##\s*(.*))?\n((?:\t.*\n)*)", re.MULTILINE)
+RULE = re.compile(r"^([a-z-]+):(?:[^#\n]*)(?:##\s*(.*))?\n((?:\t.*\n)*)", re.MULTILINE)
 RULES = {name: (about, commands) for name, about, commands in RULE.findall(TEXT)}
 TARGETS = re.search(r"^\.PHONY: (.*)$", TEXT, re.MULTILINE)[1].split()
 DURATION = re.compile(r"; (about )?[\d.]+ (s|min|h)\b")

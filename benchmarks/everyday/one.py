@@ -11,15 +11,14 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import partial
-from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 
 import orion
 from benchmarks.everyday.case import Case
 from benchmarks.everyday.cases import CASES
+from benchmarks.everyday.njit import in_numba
 from benchmarks.everyday.planning import Refused, planned
 from benchmarks.measure import interleaved, seconds
 from benchmarks.process import tell, time_limit
@@ -113,25 +112,12 @@ def timed(function: Callable[..., Any], case: Case) -> float:
 
 def with_numba(case: Case) -> Callable[..., Any] | None:
     """The same text, and the functions that it calls, compiled by Numba; None where Numba does not take it."""
-    compiled = in_numba(case.function, {})
+    compiled = in_numba(case.function)
     try:
         compiled(*case.arguments(case.small))
     except Exception as error:  # whatever Numba raises, it does not compile this
         tell({"without_numba": str(error).splitlines()[0][:100]})
         return None
-    return compiled
-
-
-def in_numba(function: Callable[..., Any], known: dict[str, Any]) -> Callable[..., Any]:
-    """A function of its own, in which the functions of its module are compiled ones."""
-    assert isinstance(function, FunctionType)
-    scope = dict(function.__globals__)
-    made = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-    known[function.__name__] = compiled = numba.njit(made)
-    for name in function.__code__.co_names:
-        helper = scope.get(name)
-        if isinstance(helper, FunctionType) and helper.__module__ == function.__module__:
-            scope[name] = known.get(name) or in_numba(helper, known)
     return compiled
 
 

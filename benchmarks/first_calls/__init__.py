@@ -1,0 +1,1 @@
+"""How long first calls take: Orion next to `numba.njit` of the same text."""

@@ -1,0 +1,64 @@
+"""The first call of one program in a process of its own: `python -m benchmarks.first_calls.one NAME orion`.
+
+Prints, as a JSON object, the seconds from the import of the contender to the first result, those of the import alone,
+and those of a second call. Compiled code is kept in the folder that `XDG_CACHE_HOME` and `NUMBA_CACHE_DIR` name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+from benchmarks.first_calls.programs import PROGRAMS
+from benchmarks.process import tell, time_limit
+
+CONTENDERS = ("orion", "njit", "walker")
+"""`walker`: nothing but what Orion compiles once for a machine."""
+
+
+def main() -> None:
+    options = arguments()
+    program = PROGRAMS[options.name]()
+    given = [program.arguments() for _ in range(2)]
+    warnings.simplefilter("ignore")
+    with time_limit("the first call", options.limit):
+        begun = perf_counter()
+        decorate = imported(options.contender)
+        ready = perf_counter()
+        function = decorate(program.function)
+        function(*given[0])
+        first = perf_counter()
+        function(*given[1])
+        second = perf_counter()
+    tell({"import": ready - begun, "first": first - begun, "second": second - first})
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure a first call; see run.py for all of them.")
+    parser.add_argument("name", choices=PROGRAMS)
+    parser.add_argument("contender", choices=CONTENDERS)
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds that the calls may take")
+    return parser.parse_args()
+
+
+def imported(contender: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Import a contender; its decorator."""
+    if contender == "njit":
+        from benchmarks.everyday.njit import in_numba
+
+        return partial(in_numba, kept=True)
+    import orion
+
+    if contender == "walker":
+        from orion.kernel.build.walker import follower
+
+        follower()
+    return orion.parallel_for
+
+
+if __name__ == "__main__":
+    main()
