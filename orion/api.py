@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
+from orion.again import MISSED, Again
 from orion.arrays.accumulator import taken
 from orion.errors import (
     AS_IT_IS,
@@ -80,11 +81,14 @@ class ParallelFunction(Generic[P, R]):
         self._unanalysed: dict[tuple[object, ...], Unanalysed] = {}
         self._by_types: set[tuple[object, ...]] = set()  # those of them whose sizes do not matter
         self._ran: Ran | None = None
+        self._again: Again | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         recording: Recording | None = None
         try:
-            session = current_session()
+            if self._again is not None and not kwargs and (found := self._again.run(args)) is not MISSED:
+                return cast(R, found)
+            session, self._again = current_session(), None
             if session.profiles:
                 recording = session.recording(self.__wrapped__.__name__)
             preparation, given = self._bind(args, kwargs)
@@ -111,7 +115,9 @@ class ParallelFunction(Generic[P, R]):
                 with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
                     noted = Noted()
                     returned = prepared.run(arguments, session, recording, noted)
-                    self._ran = Ran(preparation, prepared, workers, force, recording, noted)
+                    before, self._ran = self._ran, Ran(preparation, prepared, workers, force, recording, noted)
+                    if before is not None and before.prepared is prepared and preparation is self._preparations.plain:
+                        self._again = preparation.again(self._version, session, given)
                     returned = taken(returned, given)
                     session.after_call()
                     return cast(R, returned)

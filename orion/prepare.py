@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.again import Again, again_for
 from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
@@ -32,7 +33,7 @@ from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
 from orion.frontend.buffers import NO_BUFFERS, LateOf
 from orion.frontend.locate import NO_LINES, FileLines
 from orion.frontend.matrices import Matrix
-from orion.frontend.outside import Outside
+from orion.frontend.outside import Outside, Version
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
 from orion.inspecting import Inspections, watched_loops
@@ -65,7 +66,7 @@ from orion.prepared_call import Options, Prepared, in_rows, memory_of, rows_of, 
 from orion.runtime.alias import check_aliases, check_sparse_aliases
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
-from orion.runtime.session import current_session
+from orion.runtime.session import Session, current_session
 from orion.runtime.shown import Properties
 from orion.typing.integers_at_call import integers_at_call
 
@@ -381,6 +382,14 @@ class Preparation:
         session, asked = (workers, force_parallel), call.typed.asked
         self._last = _Last(found, plain, like, call.parsed, session, asked, call.shown, inspected) if like else None
         return found
+
+    def again(self, version: Version, session: Session, arguments: Mapping[str, Any]) -> Again | None:
+        """What runs calls like the last one, which had these arguments; None where more than arrays and scalars is new
+        in each. `version` is what the function is made of."""
+        last = self._last
+        if last is None or last.inspected or last.asked.properties or last.asked.contents:
+            return None
+        return again_for(last.prepared, last.recent, (version.is_current, last.parsed.is_current), session, arguments)
 
     def _call(
         self, arguments: Mapping[str, Any], workers: int, force_parallel: bool, shown: Shown | None = None

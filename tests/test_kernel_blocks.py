@@ -23,6 +23,19 @@ def test_arrays_have_their_address_lengths_and_strides():
     assert found.tolist() == [a.ctypes.data, 3, 4, 32, 8, b.ctypes.data, 10, -8]
 
 
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((0, 300)), np.random.default_rng(0).normal(size=(0, 300)), np.zeros((3, 4))[:, :0],
+        np.zeros((3, 4)).T[0:0], np.zeros((4, 3))[2:3, ::3], np.zeros((1, 4))[:, :3],
+    ],
+)  # fmt: skip
+def test_arrays_that_numpy_calls_contiguous_are_packed_as_such_and_so_are_those_after(array):
+    after = np.zeros(3, np.float32)
+    found = packer(FLOATS, STRIDED).block([array, after])
+    assert found.tolist() == [array.ctypes.data, *array.shape, *array.strides, after.ctypes.data, 3, 4]
+
+
 def test_what_is_put_later_is_where_it_would_have_been():
     a, one = np.zeros((3, 4)), packer(types.int64, FLOATS, types.float64)
     later = one.block([None, None, None])

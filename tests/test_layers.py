@@ -29,6 +29,7 @@ LAYERS = (
     ("orion.runtime",),
     ("orion.inspect",),
     (
+        "orion.again",
         "orion.checkpointing",
         "orion.compared",
         "orion.comparing",

@@ -120,7 +120,7 @@ def test_a_call_that_began_on_one_worker(name, scaled_to, monkeypatch):
     with orion.session("threads", 1, force_parallel=True):
         expected = outcome(function, given)
     assert workers_of(function) == [1]
-    monkeypatch.setattr(prepared, "_is_short", lambda plan: False)
+    monkeypatch.setattr(prepared, "is_short", lambda plan: False)
     function, given = arguments(name)
     scaled_to([3, 2])
     with orion.session("threads", 1, force_parallel=True):

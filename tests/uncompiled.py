@@ -169,6 +169,9 @@ class Block(list[Any]):
         super().__init__(arguments)
         self.source = source
 
+    def copy(self) -> Block:
+        return Block(self.source, self)
+
 
 class Table:
     """What stands for the walker's table: it has the arrays themselves."""

@@ -98,6 +98,7 @@ def folder() -> Iterator[Path]:
 
 def call(name: str, contender: str, kept: Path, limit: float) -> dict[str, Any]:
     """What a process tells that finds the compiled code in a folder, and adds to it."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # packages that are installed have bytecode
     os.environ["XDG_CACHE_HOME"] = str(kept)
     os.environ["NUMBA_CACHE_DIR"] = str(kept / "numba")
     return told_by([ONE, name, contender, "--limit", str(limit)], limit)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from orion.aside import aside
 from orion.errors import RescaledError
+from orion.ir.recent import Recent
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
+from orion.runtime.threads.again import MISSED, RunAgain, may_run_again
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
 from orion.runtime.threads.elastic import ElasticRun
 from orion.runtime.threads.pool import Pool
@@ -19,6 +21,8 @@ from orion.runtime.threads.watch import Watch
 from orion.runtime.turn import Turn
 
 R = TypeVar("R")
+
+RunsAgain = Callable[[Sequence[object]], Any]
 
 
 class Backend(Protocol):
@@ -43,6 +47,10 @@ class Backend(Protocol):
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, and return what it returns."""
+
+    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+        """What runs a program again that has run, for positional arguments like these, and gives MISSED where the
+        arrays are others; None where there is no such."""
 
     def scale(self, workers: int) -> None:
         """Have so many workers from the next run on; a run under way goes on with them where it can, else they are had
@@ -80,6 +88,19 @@ class LocalBackend:
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs."""
         return self._turn.run(action)
+
+    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+        """What runs a program again that one worker runs; None where other workers run it, too."""
+        loaded = self._loaded.get(prepared)
+        if loaded is None or not may_run_again(prepared, loaded):
+            return None
+        run = RunAgain(prepared, loaded, recent, arguments)
+
+        def again(given: Sequence[object]) -> Any:
+            is_loaded = self._loaded_for == self.workers and self._loaded.get(prepared) is loaded
+            return run(given, self._watch) if is_loaded else MISSED
+
+        return lambda given: self._turn.run(lambda: again(given))
 
     def scale(self, workers: int) -> None:
         """Have so many threads from the next run on; a run under way goes on with as many at the end of a round. It is

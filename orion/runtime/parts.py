@@ -71,8 +71,8 @@ class LoopPart:
     are the first three in the present round. `all_tiles` is a tile that waits for all tiles of the other workers, with
     what it waits for; None where a worker has no tile in this loop, or there is but one worker. `after` has what tiles
     wait for where they come after another loop, by its number (see `orion.runtime.waits`), where None says that it
-    cannot be had so. `template` are the kernel's arguments, those that every round has another one of as None; `block`
-    is where its tiles find them.
+    cannot be had so. `template` are the kernel's arguments, those that every round has another one of as None; `blocks`
+    are where its tiles find them, in rounds that take turns, and `block` is that of the present round.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), of these kinds `outside` of the loop; `choices` are those that are not reductions, and
@@ -102,16 +102,35 @@ class LoopPart:
     extents: Any = None
     waiting: Any = ()
     template: tuple[Any, ...] = ()
+    blocks: tuple[Any, ...] = ()
     block: Any = None
     after: dict[int, Waits | None] = field(default_factory=dict)
     tile_ns: int | None = None
 
-    def begin(self, data: LoopData) -> None:
-        """Make ready for a run on these arrays."""
+    def begin(self, data: LoopData, packed: Any = None) -> None:
+        """Make ready for a run on these arrays, which another worker has `packed` into its blocks, if one has."""
         self.round = 0
         self.extents, self.waiting = data.extents, self.waits
         self.template = self.own.among(data.arguments)
-        self.block = self.walk.block(self.extents, self.control, self.template)
+        if packed is None or self.template is not data.arguments:
+            packed = self._packed()
+        else:
+            packed = tuple(one.copy() for one in packed)
+        self.blocks, self.block = packed, packed[0]
+
+    def _packed(self) -> tuple[Any, ...]:
+        """The blocks that rounds have in turn: one, or two where they have results."""
+        if not self.outputs and not self.copied:
+            return (self.walk.block(self.extents, self.control, self.template),)
+        found = []
+        for turn in range(2):
+            arguments = list(self.template)
+            for position, _, _, pair in self.outputs:
+                arguments[position] = pair[turn]
+            for one in self.copied:
+                arguments[one.copies] = one.pair[turn]
+            found.append(self.walk.block(self.extents, self.control, arguments))
+        return tuple(found)
 
     def wait_for(self, waits: Waits | None) -> None:
         """Have the tiles of the next round wait for these flags, or for what they always wait for."""
@@ -120,22 +139,22 @@ class LoopPart:
     def end(self) -> None:
         """Let go of the arrays."""
         self.extents = self.block = None
-        self.waiting = self.template = ()
+        self.waiting = self.template = self.blocks = ()
 
     @property
     def control(self) -> Ints:
         """The control row of the loop."""
         return self.flags[1]
 
+    def again(self, blocks: tuple[Any, ...]) -> None:
+        """Make ready for another run with blocks that have the arguments."""
+        self.round, self.waiting, self.blocks, self.block = 0, self.waits, blocks, blocks[0]
+
     def begin_round(self, values: tuple[Any, ...]) -> None:
         """Put the kernel's arguments of the present round in the block, given the loop's inputs."""
-        put, block = self.walk.put, self.block
+        self.block = block = self.blocks[self.round % len(self.blocks)]
         for position, source, convert in self.scalars:
-            put(block, position, convert(values[source]))
-        for position, _, _, pair in self.outputs:
-            put(block, position, pair[self.round & 1])
-        for one in self.copied:
-            put(block, one.copies, one.pair[self.round & 1])
+            self.walk.put(block, position, convert(values[source]))
 
     def run(self, tiles: Ints) -> None:
         """Run tiles in the present round."""

@@ -139,7 +139,7 @@ class PreparedProgram:
 
         def dealt(loop: PreparedLoop) -> PreparedLoop:
             plan, schedule = loop.plan, loop.schedule
-            is_shared = schedule.workers > 1 if was_shared else not _is_short(plan)
+            is_shared = schedule.workers > 1 if was_shared else not is_short(plan)
             count = most_workers(plan, workers) if is_shared else 1
             if count == schedule.workers:
                 return loop
@@ -189,7 +189,7 @@ class PreparedProgram:
         return frozenset[str]().union(*(loop.writes for loop in self.loops))
 
 
-def _is_short(plan: LoopPlan) -> bool:
+def is_short(plan: LoopPlan) -> bool:
     """Whether it would cost more to wake other workers for a loop than it takes, as far as its time is known."""
     return plan.iterations is not None and predicted_ns(plan.nest, plan.iterations, {}, {}) < DISPATCH_NS
 

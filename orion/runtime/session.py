@@ -20,7 +20,8 @@ from orion.arrays.storage import IN_MEMORY, Storage, storage_from
 from orion.aside import aside
 from orion.cores import cores
 from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
-from orion.runtime.backend import Backend, LocalBackend
+from orion.ir.recent import Recent
+from orion.runtime.backend import Backend, LocalBackend, RunsAgain
 from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.collector import Collector
@@ -93,10 +94,18 @@ class Session:
         try:
             return self._backend.run(prepared, arguments, recording, noted)
         except BaseException as error:
-            self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
-            if isinstance(error, WorkerLostError) and error.lost:
-                error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
+            self.failed(error, prepared, arguments)
             raise
+
+    def failed(self, error: BaseException, prepared: PreparedProgram, arguments: Mapping[str, object]) -> None:
+        """Note that an error ended a run, and what checkpoints there are of what it has changed."""
+        self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
+        if isinstance(error, WorkerLostError) and error.lost:
+            error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
+
+    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+        """What runs a program again for arguments like these, given by their positions; None where there is no such."""
+        return self._backend.again(prepared, recent, arguments)
 
     def after_call(self) -> None:
         """A call has ended, and all that it changes is changed: write the automatic checkpoints that are due."""

@@ -36,9 +36,13 @@ FLAGS = types.Array(types.int64, 1, "C")
 OWN = 2
 """How many arguments of a tile are no part of the block: its number and the round."""
 
-DATA, RANK, LENGTHS, STRIDES = (object.__basicsize__ + offset for offset in (0, 8, 16, 24))
-"""Where NumPy's record of an array has the address of its elements, its rank (32 bits), and the addresses of its
-lengths and strides: the first fields of `PyArrayObject_fields`, which its C interface promises."""
+KIND = object.__basicsize__ - 8
+DATA, RANK, LENGTHS, STRIDES, DTYPE, FLAGGED = (object.__basicsize__ + offset for offset in (0, 8, 16, 24, 40, 48))
+"""Where NumPy's record of an array has its class, the address of its elements, its rank (32 bits), the addresses of its
+lengths and strides, its dtype, and its flags (32 bits): `PyArrayObject_fields`, which its C interface promises."""
+
+OF_LAYOUT = 0x4 | 0x100 | 0x400
+"""The flags that matter: whether it owns its memory, lies at multiples of its elements' size, and may be written."""
 
 FORMATS = {"b": "?7x", "i": "q", "u": "Q", "f4": "f4x", "f8": "d", "c8": "ff", "c16": "dd"}
 """How a scalar is packed, by the kind of its dtype, with its size where that matters. Narrow integers are the lowest
@@ -189,6 +193,17 @@ def loaded(typing: Any, place: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def store(typing: Any, place: Any, value: Any) -> Any:
+    """Put a 64-bit integer at an address."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.store(args[1], builder.inttoptr(args[0], I64.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def address(typing: Any, array: Any) -> Any:
     """The address of the first element of an array."""
 
@@ -211,7 +226,7 @@ class Packer:
         self._complex = [isinstance(kind, types.Complex) for kind in kinds]
         self._forms = [struct.Struct("=" + _format(kind)) for kind in kinds]
         self._places = [0, *accumulate(form.size for form in self._forms)]
-        self._pack = pack
+        self._pack, self._size = pack, self._places[-1] // SLOT
         known = [(-1, 0) if one is None else (one[1], one[0].itemsize * one[2]) for one in self._arrays]
         self._known = np.array(
             [(place // SLOT, *own) for place, own in zip(self._places, known, strict=False)], np.int64
@@ -219,20 +234,18 @@ class Packer:
 
     def block(self, values: Sequence[Any]) -> NDArray[np.int64]:
         """A block of these arguments, of which None are put later. TypeError where `put` raises one."""
-        found = np.zeros(self._places[-1] // SLOT, np.int64)
-        records = np.zeros(len(values), np.int64)
+        found, records = np.zeros(self._size, np.int64), np.zeros(len(values), np.int64)
         for position, (value, wanted) in enumerate(zip(values, self._arrays, strict=True)):
             if value is None:
-                continue
-            if wanted is None:
+                pass
+            elif wanted is None:
                 self.put(found, position, value)
-            else:
-                if value.dtype is not wanted[0]:
-                    _check(value, wanted)
+            elif value.dtype is wanted[0] or _check(value, wanted):
                 records[position] = id(value)
         wrong = self._pack(records, self._known, found)
         if wrong >= 0:
             _check(values[wrong], self._arrays[wrong])
+            raise AssertionError(f"argument {wrong} of a kernel is not contiguous")
         return found
 
     def put(self, block: Any, position: int, value: Any) -> None:
@@ -252,10 +265,12 @@ Expected = tuple[np.dtype[Any], int, bool]
 """The dtype and the rank of an array, and whether it is contiguous."""
 
 
-def _check(value: Any, wanted: Expected | None) -> None:
+def _check(value: Any, wanted: Expected | None) -> bool:
+    """Whether it is such an array: TypeError where it is not."""
     assert wanted is not None
     if value.dtype != wanted[0] or value.ndim != wanted[1] or (wanted[2] and not value.flags.c_contiguous):
         raise TypeError(f"a kernel for arrays {wanted} is given one of {value.dtype} and {value.shape}")
+    return True
 
 
 def _expected(kind: types.Array) -> Expected:

@@ -11,7 +11,8 @@ from orion.arrays.base import DistArray
 from orion.arrays.storage import Storage
 from orion.cores import cores
 from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
-from orion.runtime.backend import LocalBackend
+from orion.ir.recent import Recent
+from orion.runtime.backend import LocalBackend, RunsAgain
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
@@ -71,6 +72,10 @@ class RayBackend:
     def cluster_cpus(self) -> int:
         """The CPUs of the cluster that the actors hold now."""
         return self.workers if self._team is not None and self._team.group.is_usable() else 0
+
+    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+        """Actors are told of each call."""
+        return None
 
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, neither on actors nor on the driver."""

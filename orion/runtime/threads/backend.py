@@ -159,6 +159,7 @@ class Run:
         if prepared.stored:
             begin_stores(prepared, [one.layout for one in self._data], arguments)
         self._given = skeleton_arguments(prepared, arguments)
+        self.begin_first()
         self._errors: list[BaseException] = []
         self._returned: list[Any] = []
 
@@ -200,10 +201,17 @@ class Run:
         """Run the part of a worker, with the arguments of the skeleton."""
         return self._run_worker(self.prepared, self.loaded, number, given)
 
-    def begin(self, number: int) -> None:
-        """Make the parts of a worker ready."""
-        for part, found in zip(self.loaded.parts[number], self._data, strict=True):
+    def begin_first(self) -> None:
+        """Make the parts of worker 0 ready: the others take of its blocks what it has packed."""
+        for part, found in zip(self.loaded.parts[0], self._data, strict=True):
             part.begin(found)
+        self._packed = [part.blocks for part in self.loaded.parts[0]]
+
+    def begin(self, number: int) -> None:
+        """Make the parts of a worker ready, if they are not yet."""
+        if number:
+            for part, found, packed in zip(self.loaded.parts[number], self._data, self._packed, strict=True):
+                part.begin(found, packed)
 
     def end(self, number: int) -> None:
         """Have the parts of a worker let go of the arrays."""

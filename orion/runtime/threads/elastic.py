@@ -215,6 +215,7 @@ class ElasticRun(Run):
         (self.prepared, self.loaded), self._next = self._next, None
         self.told = tuple(SimpleQueue() for _ in range(self.loaded.workers - 1))
         self.stop = Stop(1)
+        self.begin_first()
         self.begin(0)
         self._pool.change(self.loaded.workers)
         self._noted.counts.append((perf_counter() - self._start, self.loaded.workers))

@@ -1,0 +1,121 @@
+"""A program run again by one worker of this process, with arrays like those of a run before.
+
+Most of what a call of a short loop takes is Python that finds what it found in the call before: which arrays are given,
+where they lie, what the skeleton is told of them. So one compiled function looks whether arrays are like those before,
+and puts their addresses into the blocks of the kernels (`again` in `orion.kernel.build.walker`). No array is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from orion.frontend.scope import plain_number
+from orion.ir.recent import Recent, addresses
+from orion.kernel.calling import SLOT, first_slots
+from orion.runtime.arguments import GivenArrays
+from orion.runtime.failures import failure_in, left_without_error
+from orion.runtime.prepared import PreparedProgram, is_short
+from orion.runtime.returned import stand_in
+from orion.runtime.threads.backend import LoadedProgram, worker_of
+from orion.runtime.threads.watch import Watch
+from orion.runtime.worker import AbortedError
+
+MISSED: Any = object()
+"""In place of a result: the arrays are others."""
+
+
+def may_run_again(prepared: PreparedProgram, loaded: LoadedProgram) -> bool:
+    """Whether arrays and scalars are all that a run is given anew, and one worker runs it, however many there are
+    meanwhile: there are no buffers, no copies, no elements of sparse arrays, no progress bars, and no loops that could
+    be shared out between two others."""
+    function = prepared.program.function
+    if not all(isinstance(part.walk.entry, int) for part in loaded.parts[0]):
+        return False  # the interpreter runs the kernels
+    is_plain = not (function.late or function.bars or function.outside or function.accumulated)
+    is_plain = is_plain and not any(loop.sparse or loop.plan.copies for loop in prepared.loops)
+    is_settled = prepared.is_single_loop or all(is_short(loop.plan) for loop in prepared.loops)
+    return is_plain and is_settled and loaded.workers == 1
+
+
+class RunAgain:
+    """Runs a loaded program for arguments like these, which are `recent`, given by their positions."""
+
+    def __init__(
+        self, prepared: PreparedProgram, loaded: LoadedProgram, recent: Recent, arguments: Mapping[str, Any]
+    ) -> None:
+        from orion.kernel.build.walker import repeating
+
+        self.loaded = loaded
+        self._prepared, self._repeat = prepared, repeating()
+        self._worker, self._parts = worker_of(prepared, loaded, 0), loaded.parts[0]
+        names = [name for name, *_ in recent.arrays]
+        self._arrays = [list(arguments).index(name) for name in names]
+        self._scalars = [at for at in range(len(arguments)) if at not in self._arrays]
+        self._given = [stand_in(value, name) for name, value in arguments.items()]
+        self._recent = recent  # its dtypes, whose identities are known, live as long
+        self._records = np.zeros(len(names), np.int64)
+        self._known, self._shapes = _known(recent, [arguments[name] for name in names])
+        self._blocks = [*self._packed(arguments)]
+        self._writes = np.array([*self._slots(names)], np.int64).reshape(-1, 2)
+        flags = [loaded.memory.control.reshape(-1), *loaded.memory.done[-1:]]
+        self._zeros = np.array([(_start(one), one.size) for one in flags], np.int64)
+
+    def __call__(self, arguments: Sequence[Any], watch: Watch) -> Any:
+        """Run it, and return what the skeleton returns; MISSED where an array is not like that before, in its type,
+        shape and strides, and its memory, which is its own or where it was."""
+        records, given = self._records, self._given
+        for number, at in enumerate(self._arrays):
+            records[number] = id(arguments[at])
+        if self._repeat(records, self._known, self._shapes, self._writes, self._zeros) >= 0:
+            return MISSED
+        for at in self._scalars:
+            given[at] = plain_number(arguments[at])
+        for part, blocks in zip(self._parts, self._blocks, strict=True):
+            part.again(blocks)
+        watch.begin(self.loaded.memory.control)
+        try:
+            return self.loaded.skeleton(self._worker, *given)
+        except AbortedError:
+            raise failure_in(self._prepared, self.loaded.memory) or left_without_error(self._prepared) from None
+        except Exception:
+            failure = failure_in(self._prepared, self.loaded.memory)
+            if failure is None:
+                raise
+            raise failure from None
+        finally:
+            watch.end()
+
+    def _packed(self, arguments: Mapping[str, Any]) -> Iterator[Any]:
+        """The blocks of each loop."""
+        given = GivenArrays(arguments)
+        for part, source in zip(self._parts, self.loaded.sources, strict=True):
+            part.begin(source.data(given))
+            yield part.blocks
+            part.end()
+
+    def _slots(self, names: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Where addresses of arrays stand in the blocks, and of which."""
+        for part, blocks in zip(self._parts, self._blocks, strict=True):
+            kernel = part.loop.kernel
+            for slot, argument in zip(first_slots(kernel), kernel.arguments, strict=True):
+                if argument.kind == "array":
+                    yield from ((_start(block) + SLOT * slot, names.index(argument.name)) for block in blocks)
+
+
+def _known(recent: Recent, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Any, Any]:
+    """What the walker is told of arrays: the rows of a table, and lengths and strides."""
+    rows, shapes = [], list[int]()
+    for array, place in zip(arrays, recent.addresses or [0] * len(arrays), strict=True):
+        flags = array.flags
+        kept = 0x4 * flags.owndata | 0x100 * flags.aligned | 0x400 * flags.writeable
+        rows.append((id(np.ndarray), id(array.dtype), kept, array.ndim, len(shapes), place))
+        shapes += [*array.shape, *array.strides]
+    return np.array(rows, np.int64).reshape(-1, 6), np.array(shapes, np.int64)
+
+
+def _start(array: Any) -> int:
+    (found,) = addresses([array])
+    return found
