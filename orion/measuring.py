@@ -214,7 +214,7 @@ class Measuring:
     def _with_others(self, found: Measurement, loaded: LoadedProgram) -> Measurement:
         """With how many times as long tiles take where all workers run at once, by the least time of a call on all of
         them. Where the simulation says more than that without it, waking and meeting take less than was measured: in
-        followed serial loops no Python runs between two rounds. What is simulated grows evenly with all of
+        followed steps no Python runs between two rounds. What is simulated grows evenly with all of
         these."""
         least = inf
         for _ in self._runs():

@@ -28,7 +28,7 @@ FILES = {
     "test_frontend_tuples", "test_index_arrays", "test_inspected_loops", "test_keyed_random", "test_made_arrays",
     "test_mapped_keys", "test_matrices", "test_outside_arrays", "test_passes_array_names", "test_passes_options",
     "test_passes_picking", "test_passes_unpacking", "test_plan_together", "test_renaming", "test_returned_arrays",
-    "test_runtime_ray_versions", "test_runtime_rounds", "test_scans", "test_shuffle", "test_tsvc",
+    "test_runtime_ray_versions", "test_followed", "test_scans", "test_shuffle", "test_tsvc",
     "test_verify_call", "test_whole_functions",
 }  # fmt: skip
 """Files whose tests on Ray begin sessions of at most so many workers, and look at nothing else of Ray."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import signal
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -169,12 +170,12 @@ def with_copies(given):
     return copied(given[0]), copied(given[1]), *given[2:]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(2 * TIMES))
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.__name__)
 def test_a_call_does_what_it_does_as_the_first_one(function, seed, workers, calls_again):
     looped, arguments = orion.parallel_for(function), Arguments(seed)
-    with orion.session(workers=workers), warnings.catch_warnings():
+    with orion.session(workers=workers, force_parallel=workers > 1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(60):
             given = arguments.next()
@@ -220,26 +221,68 @@ def test_it_is_told_of_profiles_sessions_and_scaling():
     assert looped.last_run.plan.loops
 
 
-def test_a_subscript_out_of_bounds_is_told_and_calls_go_on():
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_subscript_out_of_bounds_is_told_and_calls_go_on(workers, calls_again):
     def gathered(a, b, where):
         for i in range(len(where)):
             a[i] = b[where[i]]
 
     looped = orion.parallel_for(gathered)
     a, b, where = np.zeros(8), np.arange(8.0), np.arange(8)
-    with orion.session(workers=1):
+    with orion.session(workers=workers, force_parallel=workers > 1):
         for _ in range(3):
             looped(a, b, where)
-        where[3] = 8
-        for _ in range(3):
+        for place in (0, 3, 7):
+            where[:] = np.arange(8)
+            where[place] = 8
             with pytest.raises(orion.OutOfBoundsError, match=r"8 .*out of bounds|where\[i\]"):
                 looped(a, b, where)
-        where[3] = 0
+        where[7] = 0
         looped(a, b, where)
     np.testing.assert_array_equal(a, b[where])
+    assert len(calls_again) > 3
 
 
-def test_control_c_ends_a_call_that_is_like_the_one_before(calls_again):
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_an_error_without_a_code_is_told_and_calls_go_on(workers, calls_again):
+    def divided(a, b):
+        for i in range(len(a)):
+            a[i] = 7 // int(b[i])
+
+    looped = orion.parallel_for(divided)
+    a, b = np.zeros(8, int), np.ones(8, int)
+    with orion.session(workers=workers, force_parallel=workers > 1):
+        for place in (None, None, None, 0, 3, 7, None):
+            b[:] = 1
+            if place is None:
+                looped(a, b)
+                continue
+            b[place] = 0
+            with pytest.raises(ZeroDivisionError, match=r"7 // int"):
+                looped(a, b)
+    assert a.tolist() == [7] * 8
+    assert len(calls_again) > 4
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_parked_workers_do_other_things_and_sleep_between_calls(workers, calls_again):
+    one, other = orion.parallel_for(scaled), orion.parallel_for(between)
+    a, b = np.zeros(50), np.arange(50.0)
+    with orion.session(workers=workers, force_parallel=True):
+        expected = other(a, b, 50, 3.0)
+        for rest in (0.0, 0.0, 0.0, 0.05, 0.0, 0.3):
+            time.sleep(rest)
+            one(a, b, 50, 1.0)
+            np.testing.assert_array_equal(a, b + FACTOR)
+            orion.parallel_for(scaled)(a, b, 50, 2.0)  # a first call, which they are called away for
+            np.testing.assert_array_equal(a, 2.0 * (b + FACTOR))
+            assert other(a, b, 50, 3.0) == expected
+    assert len(calls_again) > 5
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("first", [0, 2])
+def test_control_c_ends_a_call_that_is_like_the_one_before(workers, first, calls_again):
     def counting(a, most):
         for i in range(len(a)):
             while a[i] < most[i]:
@@ -247,10 +290,10 @@ def test_control_c_ends_a_call_that_is_like_the_one_before(calls_again):
 
     looped = orion.parallel_for(counting)
     a, most = np.zeros(4), np.full(4, 3.0)
-    with orion.session(workers=1):
+    with orion.session(workers=workers, force_parallel=workers > 1):
         for _ in range(3):
             looped(a, most)
-        most[:] = 1e12
+        most[first : first + 2] = 1e12  # of worker 0, or of another one
         timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
         timer.start()
         with pytest.raises(KeyboardInterrupt):
@@ -262,7 +305,8 @@ def test_control_c_ends_a_call_that_is_like_the_one_before(calls_again):
     assert len(calls_again) == 3
 
 
-def test_threads_take_turns():
+@pytest.mark.parametrize("workers", [1, 2])
+def test_threads_take_turns(workers):
     looped = orion.parallel_for(scaled)
     arrays = [(np.zeros(50), np.arange(50.0) + k) for k in range(4)]
 
@@ -271,9 +315,10 @@ def test_threads_take_turns():
             looped(a, b, 50, 1.0)
 
     threads = [threading.Thread(target=body, args=pair) for pair in arrays]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with orion.session(workers=workers, force_parallel=workers > 1):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     for a, b in arrays:
         np.testing.assert_array_equal(a, b + FACTOR)

@@ -4,6 +4,7 @@ Loops between scalar statements, branches or `while`s, and those with results, a
 others in a compiled serial loop, for much less.
 """
 
+import math
 import warnings
 
 import numpy as np
@@ -55,13 +56,42 @@ def where_flagged(a, b, rounds):
                 b[i] = b[i] * 0.3 - a[a.shape[0] - 1 - i]
 
 
+def damped(a, b, rounds):
+    """The same with a function that only Python has as it is."""
+    for t in range(rounds):
+        rate = math.exp(-t)
+        for i in range(a.shape[0]):
+            a[i] = a[i] * rate + b[a.shape[0] - 1 - i]
+        for i in range(b.shape[0]):
+            b[i] = b[i] * 0.3 - a[a.shape[0] - 1 - i]
+
+
+def by_squashed_mean(a, b, rounds):
+    for _ in range(rounds):
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += a[i]
+        total = math.tanh(total)
+        for i in range(b.shape[0]):
+            b[i] = b[i] * 0.3 - total
+
+
+def where_large(a, b, rounds):
+    for t in range(rounds):
+        for i in range(a.shape[0]):
+            a[i] = a[i] * 0.5 + b[a.shape[0] - 1 - i]
+        if math.exp(t) > 0.5:
+            for i in range(b.shape[0]):
+                b[i] = b[i] * 0.3 - a[a.shape[0] - 1 - i]
+
+
 def plan_at(function, size):
     a = np.zeros(size)
     with orion.session("threads", 2):
         return orion.parallel_for(function).plan(a, a.copy(), 10)
 
 
-@pytest.mark.parametrize("function", [decaying, by_mean, where_flagged], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [damped, by_squashed_mean, where_large], ids=lambda function: function.__name__)
 def test_rounds_that_are_started_from_python_must_be_long(function):
     assert STARTED_NS > SYNC_NS
     assert plan_at(function, 2_000_000).runs_on == 2
@@ -71,14 +101,17 @@ def test_rounds_that_are_started_from_python_must_be_long(function):
     assert not [loop for loop in small.loops if loop.runs_on > 1 and not loop.parts]
 
 
-def test_rounds_that_are_compiled_may_be_short():
-    assert plan_at(steady, 200_000).runs_on == 2
-    assert plan_at(steady, 1_000).runs_on == 1
+@pytest.mark.parametrize("function", [steady, decaying, by_mean, where_flagged], ids=lambda function: function.__name__)
+def test_rounds_that_are_followed_may_be_short(function):
+    plan = plan_at(function, 200_000)
+    assert plan.runs_on == 2
+    assert not [loop for loop in plan.loops if loop.parts]
+    assert plan_at(function, 1_000).runs_on == 1
 
 
 def test_where_a_branch_is_not_worth_starting_the_loops_beside_it_still_are():
     """In the order that has the `if` run once, by one worker, rounds are compiled."""
-    (loop,) = plan_at(where_flagged, 200_000).loops
+    (loop,) = plan_at(where_flagged, 20_000).loops
     assert loop.parts
     assert loop.runs_on == 2
 

@@ -17,7 +17,7 @@ import orion
 from orion.errors import ArgumentError, OutOfBoundsError
 from orion.inspect.profiles.bottleneck import Kind
 from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, outcome
-from tests.test_runtime_rounds import downwards, eliminate, grown, norms
+from tests.test_followed import downwards, eliminate, grown, norms
 
 
 @orion.parallel_for

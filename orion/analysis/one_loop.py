@@ -71,7 +71,7 @@ class AnalysedLoop:
     touches of arrays that no partition fits.
     `summed` is how it is parallel with copies of arrays that it adds to;
     None where it needs none, or they would not make it so. `capped` are what was not found out because it would have
-    taken too long. `round_ns` is the predicted time of the longest loop in the followed serial loop around it; 0
+    taken too long. `round_ns` is the predicted time of the longest loop in the followed steps around it; 0
     where there is none. `middle_round` are the variables of the serial loops around it with their values in the middle
     round, which is the one that is predicted. `rewrites` are those that put it in another order.
     """

@@ -57,7 +57,7 @@ WAKE_NS = 30_000
 """What the first start of other workers in a call costs."""
 
 SYNC_NS = 3_000
-"""What starting a loop once more costs all workers together, in a followed serial loop: 1 µs was measured
+"""What starting a loop once more costs all workers together, in followed steps: 1 µs was measured
 where every worker has a core, and what one has written must get to the other."""
 
 STARTED_NS = 40_000
@@ -243,28 +243,6 @@ def barriers_of(program: Program, numbers: range, values: Mapping[str, int], aro
     """How often the workers start one of the planned loops in `numbers`, in one round of the `around` loops
     outermost."""
     return sum(prod(rounds[around:]) for number, rounds in _rounds(program.steps, (), values) if number in numbers)
-
-
-def in_compiled_rounds(steps: Iterable[Step], with_results: Set[int]) -> Iterator[tuple[int, ...]]:
-    """The planned loops in each serial loop that is run from compiled code (see `orion.runtime.rounds`): there are no
-    scalar statements, branches or `while`s in it, and no loops with results."""
-    for step in steps:
-        inside = [*_steps_in(step)]
-        started = [one.number for one in inside if isinstance(one, RunLoop)]
-        others = [one for one in inside if not isinstance(one, RunLoop)]
-        is_plain = all(isinstance(one, Repeat) and one.space is not None for one in others)
-        if isinstance(step, Repeat) and is_plain and with_results.isdisjoint(started):
-            yield tuple(started)
-        else:
-            for block in blocks_of(step):
-                yield from in_compiled_rounds(block, with_results)
-
-
-def _steps_in(step: Step) -> Iterator[Step]:
-    yield step
-    for block in blocks_of(step):
-        for inner in block:
-            yield from _steps_in(inner)
 
 
 def depth_of(program: Program, number: int) -> int:

@@ -9,6 +9,7 @@ lets go of the GIL meanwhile. It is given the arguments of the kernel in a block
 holds the addresses of arrays: whoever has a block keeps the arrays.
 
     block = walk.block(extents, control, arguments)      # arguments that are None are put later
+    walk.pack(block, extents, control, arguments)        # others, in the same block
     walk.put(block, position, argument)                  # what is another one in each round
     walk(block, tiles, round, wait_offsets, waits, lags, done, control)
 
@@ -265,6 +266,7 @@ class Walk(Protocol):
     @property
     def entry(self) -> Any: ...
     def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> Any: ...
+    def pack(self, block: Any, extents: Any, control: Any, arguments: Sequence[Any]) -> None: ...
     def put(self, block: Any, position: int, argument: Any) -> None: ...
     def __call__(
         self, block: Any, tiles: Any, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any, control: Any

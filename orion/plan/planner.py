@@ -32,7 +32,6 @@ from orion.cost.worth import (
     Changes,
     barriers_of,
     depth_of,
-    in_compiled_rounds,
     is_worthwhile,
     middle_round,
     work_ns,
@@ -41,7 +40,8 @@ from orion.cost.worth import (
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.model import loops_around
 from orion.ir.assumed import Assumed
-from orion.ir.program import LoopNest, OfFilling, OfStatements
+from orion.ir.followable import followable, started_by
+from orion.ir.program import LoopNest, OfFilling, OfStatements, Repeat
 from orion.ir.types import Types
 from orion.plan.at_values import at_call, at_values
 from orion.plan.conditions import may_hold, with_conditions
@@ -268,7 +268,7 @@ def _is_shared(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], s
 
 def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], sizes: Sizes, maps: Maps) -> Changes:
     numbers, around, program = changed.numbers, changed.around, analysed.program
-    compiled = {number for inside in _compiled_rounds(analysed) for number in inside}
+    compiled = {number for inside in _followed(analysed) for number in inside}
     in_rounds = [number for number in numbers if depth_of(program, number) > around]
     in_python = not compiled.issuperset(in_rounds) or ("distribute" in changed.rewrites and not changed.work)
     work = work_ns(changed.work, sizes, maps)
@@ -283,22 +283,23 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
     return Changes(None if work is None else work * rounds, barriers, in_python)
 
 
-def _compiled_rounds(analysed: Variant) -> Iterator[tuple[int, ...]]:
-    has_results = (loop for loop in analysed.loops if loop.analysis.scalars.has_results or loop.summed is not None)
-    with_results = {loop.nest.number for loop in has_results}
-    return in_compiled_rounds(analysed.program.steps, with_results)
+def _followed(analysed: Variant) -> Iterator[tuple[int, ...]]:
+    """The loops of steps that may be followed by the walker, but for those that Python begins in each round."""
+    summed = {loop.nest.number for loop in analysed.loops if loop.summed is not None}
+    for found in followable(analysed.program.steps, lambda number: number not in summed):
+        if not found.is_repeated or any(isinstance(step, Repeat) for step in found.steps):
+            yield tuple(started_by(found.steps))
 
 
 def _with_rounds(analysed: Variant, sizes: Sizes, maps: Maps) -> Variant:
-    """The program with the middle rounds of its loops and the times of the longest ones in followed serial loops:
-    where one of them is worth other workers, so are all, since each worker then has its part of the arrays in its
-    cache."""
+    """The program with the middle rounds of its loops and the times of the longest ones in followed steps: where one of
+    them is worth other workers, so are all, since each worker then has its part of the arrays in its cache."""
     steps, values = analysed.program.steps, sizes.values
     loops = [
         replace(loop, middle_round=middle_round(loops_around(steps, number) or (), values))
         for number, loop in enumerate(analysed.loops)
     ]
-    for numbers in _compiled_rounds(analysed):
+    for numbers in _followed(analysed):
         times = [work_ns(loops[number].work, sizes.at_round(loops[number].middle_round), maps) for number in numbers]
         longest = max((time or 0.0 for time in times), default=0.0)
         for number in numbers:

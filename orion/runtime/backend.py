@@ -90,15 +90,17 @@ class LocalBackend:
         return self._turn.run(action)
 
     def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
-        """What runs a program again that one worker runs; None where other workers run it, too."""
+        """What runs a program again that has no more than arrays and scalars anew; else None."""
         loaded = self._loaded.get(prepared)
         if loaded is None or not may_run_again(prepared, loaded):
             return None
-        run = RunAgain(prepared, loaded, recent, arguments)
+        run = self._turn.run(lambda: RunAgain(prepared, loaded, recent, arguments))  # it uses parts that runs use
 
         def again(given: Sequence[object]) -> Any:
             is_loaded = self._loaded_for == self.workers and self._loaded.get(prepared) is loaded
-            return run(given, self._watch) if is_loaded else MISSED
+            if not is_loaded or self._pool is None:
+                return MISSED
+            return run(given, self._pool, self._watch)
 
         return lambda given: self._turn.run(lambda: again(given))
 

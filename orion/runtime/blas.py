@@ -138,6 +138,9 @@ class LimitedWalk(Limited):
     def block(self, extents: Any, control: Any, arguments: Sequence[Any]) -> Any:
         return self.walk.block(extents, control, arguments)
 
+    def pack(self, block: Any, extents: Any, control: Any, arguments: Sequence[Any]) -> None:
+        self.walk.pack(block, extents, control, arguments)
+
     def put(self, block: Any, position: int, argument: Any) -> None:
         self.walk.put(block, position, argument)
 
@@ -150,7 +153,7 @@ def limited_walks(loops: Sequence[PreparedLoop], walks: Sequence[Walk], tiles: S
 
 
 def limited_rounds(run: Callable[..., None], walks: Sequence[Walk]) -> Callable[..., None]:
-    """Return what follows the instructions of a serial loop, limited as the walks are that it calls."""
+    """Return what follows the instructions of steps, limited as the walks are that it calls."""
     threads = [walk.threads for walk in walks if isinstance(walk, LimitedWalk)]
     run = run.run if isinstance(run, Limited) else run
     return Limited(run, min(threads), _limit()) if threads else run

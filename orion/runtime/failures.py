@@ -44,6 +44,17 @@ def failure_in(prepared: PreparedProgram, memory: RunMemory) -> OrionError | Non
     return None
 
 
+def by_all(error: Exception) -> Exception:
+    """An error that each worker comes to by itself: none need be told, and each does first what comes before it."""
+    error._orion_by_all = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_by_all(error: BaseException) -> bool:
+    """Whether each worker comes to an error by itself."""
+    return getattr(error, "_orion_by_all", False)
+
+
 def _not_a_number(function: Function, loop: PreparedLoop, number: int, place: int) -> UpdateError:
     """The error for an update of a buffer that is not a number."""
     if loop.plan.nest.replicas:

@@ -13,13 +13,11 @@ from orion.kernel.calling import RESULTS, Walk, neutral
 from orion.plan.plan import Copies, Tiled
 from orion.runtime.accumulate import Accumulation, accumulations_among
 from orion.runtime.arguments import LoopData, read_only
-from orion.runtime.blas import limited_rounds
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
 from orion.runtime.combine import combine_elements
 from orion.runtime.memory import RunMemory
 from orion.runtime.own_arrays import OwnArrays
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
-from orion.runtime.rounds import Rounds
 from orion.runtime.waits import Waits, waits_for_all
 from orion.schedule.schedule import Ints, Schedule
 from orion.typing.dtypes import Kind
@@ -72,7 +70,8 @@ class LoopPart:
     what it waits for; None where a worker has no tile in this loop, or there is but one worker. `after` has what tiles
     wait for where they come after another loop, by its number (see `orion.runtime.waits`), where None says that it
     cannot be had so. `template` are the kernel's arguments, those that every round has another one of as None; `blocks`
-    are where its tiles find them, in rounds that take turns, and `block` is that of the present round.
+    are where its tiles find them, in rounds that take turns, the same in all runs, and `block` is that of the present
+    round.
     `scalars` are (position among the kernel's arguments, position among the loop's inputs, conversion);
     `outputs` are (position among the kernel's arguments, position among the loop's inputs, operator, "place" or
     "", its pair of arrays), of these kinds `outside` of the loop; `choices` are those that are not reductions, and
@@ -112,25 +111,32 @@ class LoopPart:
         self.round = 0
         self.extents, self.waiting = data.extents, self.waits
         self.template = self.own.among(data.arguments)
-        if packed is None or self.template is not data.arguments:
-            packed = self._packed()
+        if packed is not None and self.blocks and self.template is data.arguments:
+            for block, other in zip(self.blocks, packed, strict=True):
+                block[:] = other
         else:
-            packed = tuple(one.copy() for one in packed)
-        self.blocks, self.block = packed, packed[0]
+            self._pack()
+        self.block = self.blocks[0]
 
-    def _packed(self) -> tuple[Any, ...]:
-        """The blocks that rounds have in turn: one, or two where they have results."""
-        if not self.outputs and not self.copied:
-            return (self.walk.block(self.extents, self.control, self.template),)
-        found = []
-        for turn in range(2):
-            arguments = list(self.template)
-            for position, _, _, pair in self.outputs:
-                arguments[position] = pair[turn]
-            for one in self.copied:
-                arguments[one.copies] = one.pair[turn]
-            found.append(self.walk.block(self.extents, self.control, arguments))
-        return tuple(found)
+    def _pack(self) -> None:
+        """Pack the arguments into the blocks that rounds have in turn: one, or two where they have results."""
+        ways = [self.template]
+        if self.outputs or self.copied:
+            ways = [self._of_turn(0), self._of_turn(1)]
+        if not self.blocks:
+            self.blocks = tuple(self.walk.block(self.extents, self.control, one) for one in ways)
+            return
+        for block, arguments in zip(self.blocks, ways, strict=True):
+            self.walk.pack(block, self.extents, self.control, arguments)
+
+    def _of_turn(self, turn: int) -> tuple[Any, ...]:
+        """The arguments of every second round."""
+        arguments = list(self.template)
+        for position, _, _, pair in self.outputs:
+            arguments[position] = pair[turn]
+        for one in self.copied:
+            arguments[one.copies] = one.pair[turn]
+        return tuple(arguments)
 
     def wait_for(self, waits: Waits | None) -> None:
         """Have the tiles of the next round wait for these flags, or for what they always wait for."""
@@ -139,16 +145,21 @@ class LoopPart:
     def end(self) -> None:
         """Let go of the arrays."""
         self.extents = self.block = None
-        self.waiting = self.template = self.blocks = ()
+        self.waiting = self.template = ()
 
     @property
     def control(self) -> Ints:
         """The control row of the loop."""
         return self.flags[1]
 
-    def again(self, blocks: tuple[Any, ...]) -> None:
-        """Make ready for another run with blocks that have the arguments."""
-        self.round, self.waiting, self.blocks, self.block = 0, self.waits, blocks, blocks[0]
+    def again(self) -> None:
+        """Make ready for another run, whose arguments are in the blocks."""
+        self.round, self.waiting, self.block = 0, self.waits, self.blocks[0]
+
+    def row(self) -> tuple[Any, ...]:
+        """What the walker is told of the loop where it starts it by instructions (`orion.kernel.instructions`)."""
+        takes = self.loop.plan.takes_tiles
+        return self.walk.entry, takes, self.blocks[0], self.blocks[-1], self.walked, *self.waits, *self.flags
 
     def begin_round(self, values: tuple[Any, ...]) -> None:
         """Put the kernel's arguments of the present round in the block, given the loop's inputs."""
@@ -277,58 +288,3 @@ def _conversion(dtype: str) -> Callable[[Any], Any]:
             return np.asarray(value).astype(kind)[()]
 
     return convert
-
-
-# ---------------------------------------------------------------- serial loops as instructions
-
-Follow = Callable[..., None]
-"""What follows instructions (`orion.kernel.build.follow`)."""
-
-
-@dataclass(slots=True, eq=False)
-class RoundsPart:
-    """One worker's part of a followed serial loop: what follows its instructions, and the parts of the loops that it
-    starts. `rows` are the instructions as an array."""
-
-    rounds: Rounds
-    follow: Follow
-    parts: tuple[LoopPart, ...]
-    rows: Ints
-
-    def run(self, trips: range, state: Ints, meeting: Sequence[Any], values: Sequence[Any]) -> None:
-        """Go through `trips`, given the arguments of the walk of the barrier and the values of the skeleton."""
-        kinds = (dtype for _, dtype in self.rounds.values)
-        known = [_conversion(dtype)(value) for dtype, value in zip(kinds, values, strict=True)]
-        for place, position, value in self.rounds.fixed:
-            part = self.parts[place]
-            part.walk.put(part.block, position, known[value])
-        registers = np.zeros(self.rounds.registers, np.int64)
-        registers[:3] = trips.start, trips.stop, trips.step
-        for register, value in self.rounds.given:
-            registers[register] = known[value]
-        loops = [
-            (one.walk.entry, one.loop.plan.takes_tiles, one.block, one.walked, *one.waiting, *one.flags)
-            for one in self.parts
-        ]
-        self.follow(self.rows, registers, [*loops, (0, False, *meeting)], state)
-
-
-def followers(compiled: Sequence[Rounds], loops: Sequence[PreparedLoop]) -> tuple[Follow, ...]:
-    """What follows the instructions of serial loops, given all loops of the program."""
-    if not compiled:
-        return ()
-    from orion.kernel.build.follow import Follow
-
-    return tuple(Follow([loops[number].kernel for number in rounds.loops]) for rounds in compiled)
-
-
-def rounds_parts(
-    compiled: Sequence[Rounds], functions: Sequence[Follow], parts: Sequence[LoopPart]
-) -> tuple[RoundsPart, ...]:
-    """A worker's parts of followed serial loops, given its parts of all loops."""
-    found = []
-    for rounds, function in zip(compiled, functions, strict=True):
-        started = tuple(parts[number] for number in rounds.loops)
-        follow = limited_rounds(function, [part.walk for part in started])
-        found.append(RoundsPart(rounds, follow, started, read_only(np.array(rounds.rows, np.int64).reshape(-1, 4))))
-    return tuple(found)

@@ -27,8 +27,9 @@ from orion.ir.nodes import Elements, Range, Stmt, names_in
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, statements_between
 from orion.ir.python_names import PythonNames
 from orion.runtime.bars import Bars
+from orion.runtime.failures import by_all
+from orion.runtime.followed.steps import Followed
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.rounds import Rounds
 from orion.runtime.worker import AbortedError, FinishedError
 from orion.source import SourceText, Span
 
@@ -37,13 +38,14 @@ Line = tuple[str, tuple[Span, SourceText] | None]
 """A line of the skeleton, and the place in the user's source that it comes from."""
 
 
-def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), bars: Bars | None = None) -> Skeleton:
+def make_skeleton(prepared: PreparedProgram, followed: Sequence[Followed] = (), bars: Bars | None = None) -> Skeleton:
     """The compiled skeleton: a function of the worker, then of the arguments of the user's function.
 
-    The serial loops in `compiled` are calls of the worker too. `bars` are shown, if there are any.
+    The steps in `followed` are calls of the worker too, and stand beside as Python for values that only Python can do
+    them with. `bars` are shown, if there are any.
     """
     function = prepared.program.function
-    writer = _writer(prepared, compiled, with_bars=bars is not None)
+    writer = _writer(prepared, followed, with_bars=bars is not None)
     lines = writer.lines()
     text = _joined(lines)
     file = f"<orion skeleton of {function.name}>"
@@ -68,7 +70,8 @@ def make_skeleton(prepared: PreparedProgram, compiled: Sequence[Rounds] = (), ba
                 raise
             if isinstance(error, NameError):
                 error.args = tuple(map(names.in_users_words, error.args))
-            raise of_user(error, *place, is_raised=text.lstrip().startswith("raise ")) from error
+            told = of_user(error, *place, is_raised=text.lstrip().startswith("raise "))
+            raise told if isinstance(error, MemoryError | RecursionError) else by_all(told) from error
 
     return skeleton
 
@@ -79,19 +82,21 @@ def _line_of(error: Exception, file: str, lines: Sequence[Line]) -> Line:
     return lines[inside[-1].lineno - 1] if inside and inside[-1].lineno else ("", None)
 
 
-def skeleton_source(prepared: PreparedProgram, compiled: Sequence[Rounds] = ()) -> str:
+def skeleton_source(prepared: PreparedProgram, followed: Sequence[Followed] = ()) -> str:
     """The skeleton as Python text, helper functions first."""
-    return _joined(_writer(prepared, compiled).lines())
+    return _joined(_writer(prepared, followed).lines())
 
 
 def _joined(lines: Sequence[Line]) -> str:
     return "\n".join(text for text, _ in lines) + "\n"
 
 
-def _writer(prepared: PreparedProgram, compiled: Sequence[Rounds], *, with_bars: bool = False) -> _Writer:
+def _writer(prepared: PreparedProgram, followed: Sequence[Followed], *, with_bars: bool = False) -> _Writer:
     function = prepared.program.function
     shown = {bar.line: number for number, bar in reversed([*enumerate(function.bars)])} if with_bars else {}
-    return _Writer(prepared, compiled, PythonNames.of(function, _variables(prepared), "worker", "bars", "kept"), shown)
+    return _Writer(
+        prepared, followed, PythonNames.of(function, _variables(prepared), "worker", "bars", "kept", "found"), shown
+    )
 
 
 def _variables(prepared: PreparedProgram) -> set[str]:
@@ -107,7 +112,7 @@ class _Writer:
     """The writer of a skeleton. `shown` has the numbers of bars by the lines of their loops."""
 
     prepared: PreparedProgram
-    compiled: Sequence[Rounds]
+    followed: Sequence[Followed]
     names: PythonNames
     shown: Mapping[int, int]
 
@@ -152,36 +157,55 @@ class _Writer:
         return [f"{indent}{self.names.variable(name)} = 0" for name in sorted(names)]
 
     def block(self, steps: tuple[Step, ...], indent: str) -> list[Line]:
-        """The lines of some steps."""
+        """The lines of some steps, with those that are followed as calls."""
         lines: list[Line] = []
-        for step in steps:
-            match step:
-                case Scalars(body):
-                    lines += [line for statement in body for line in self.statement(statement, indent)]
-                case RunLoop(number):
-                    lines += self.run(number, indent)
-                case Repeat():
-                    lines += self.repeat(step, indent)
-                case Branch():
-                    lines += self.branch(step, indent)
+        place = 0
+        while place < len(steps):
+            number = next((k for k, one in enumerate(self.followed) if one.steps[0] is steps[place]), None)
+            if number is None:
+                lines += self.step(steps[place], indent)
+                place += 1
+            else:
+                lines += self.follow(number, indent)
+                place += len(self.followed[number].steps)
         return lines or [(f"{indent}pass", None)]
+
+    def step(self, step: Step, indent: str) -> list[Line]:
+        match step:
+            case Scalars(body):
+                return [line for statement in body for line in self.statement(statement, indent)]
+            case RunLoop(number):
+                return self.run(number, indent)
+            case Repeat():
+                return self.repeat(step, indent)
+            case Branch():
+                return self.branch(step, indent)
+
+    def follow(self, number: int, indent: str) -> list[Line]:
+        """Followed steps: a call, and what they are where that finds that only Python can do them."""
+        one, found = self.followed[number], self.names.own["found"]
+        given = (*map(self.names.variable, one.reads), *map(self.names.expr, one.extents))
+        call = f"{found} = {self.worker}.follow({', '.join((str(number), *given))})"
+        lines: list[Line] = [(indent + call, None), (f"{indent}if {found} is None:", None)]
+        for step in one.steps:
+            lines += self.step(step, indent + "    ")
+        if one.changed:
+            changed = "".join(f"{self.names.variable(name)}, " for name in one.changed)
+            lines += [(f"{indent}else:", None), (f"{indent}    {changed}= {found}", None)]
+        return lines
 
     def statement(self, statement: Stmt, indent: str) -> list[Line]:
         return [(text, (span, self.source)) for text, span in self.names.statement(statement, indent)]
 
     def repeat(self, step: Repeat, indent: str) -> list[Line]:
-        """A serial loop: as it is, or as one call where it is compiled."""
-        number = next((k for k, rounds in enumerate(self.compiled) if rounds.repeat is step), None)
+        """A serial loop, with its bar."""
         space = step.space
-        if number is None or space is None:
-            header = self.statement(replace(step.loop, body=()), indent)[0]
-            bar = self.shown.get(step.loop.span.line)
-            if bar is not None and space is not None:
-                through = f"{self.bars}.around({self.worker}, {bar}, {self.trips(space)}, {self.total(bar)})"
-                header = (f"{indent}for {self.names.variable(space.var)} in {through}:", header[1])
-            return [header, *self.block(step.steps, indent + "    ")]
-        values = (self.names.expr(expr) for expr, _ in self.compiled[number].values)
-        return [(f"{indent}{self.worker}.rounds({', '.join((str(number), self.trips(space), *values))})", None)]
+        header = self.statement(replace(step.loop, body=()), indent)[0]
+        bar = self.shown.get(step.loop.span.line)
+        if bar is not None and space is not None:
+            through = f"{self.bars}.around({self.worker}, {bar}, {self.trips(space)}, {self.total(bar)})"
+            header = (f"{indent}for {self.names.variable(space.var)} in {through}:", header[1])
+        return [header, *self.block(step.steps, indent + "    ")]
 
     def branch(self, step: Branch, indent: str) -> list[Line]:
         first, second = step.sides

@@ -8,18 +8,20 @@ results. Where that can be had by waiting for the tiles of the loop before, it i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from orion.kernel.calling import GO
-from orion.kernel.instructions import MEETINGS, ROUNDS
+from orion.kernel.instructions import ENDLESS
 from orion.runtime.arguments import read_only
 from orion.runtime.barrier import make_barrier
 from orion.runtime.choose import counted, last_tile, winner, winner_anew
 from orion.runtime.combine import FUNCTIONS, after_loop, combine
+from orion.runtime.followed.part import FollowedPart, Following
 from orion.runtime.memory import RunMemory
-from orion.runtime.parts import LoopPart, Meet, RoundsPart
+from orion.runtime.parts import LoopPart, Meet
 from orion.runtime.prepared import conflict
 from orion.runtime.waits import Waits, waits_between, with_lag
 from orion.schedule.schedule import Ints
@@ -47,13 +49,13 @@ class Worker:
         parts: tuple[LoopPart, ...],
         memory: RunMemory,
         meet: Meet | None,
-        compiled: tuple[RoundsPart, ...] = (),
+        followed: tuple[FollowedPart, ...] = (),
         last: int | None = None,
     ) -> None:
         self.number = number
         self.workers = workers
         self.parts = parts
-        self.compiled = compiled
+        self.followed = followed
         self.memory = memory
         self._meet = meet
         self.barriers = 0
@@ -90,25 +92,40 @@ class Worker:
             self.memory.abort()
             raise AbortedError
 
-    def rounds(self, number: int, trips: range, *values: Any) -> None:
-        """Run this worker's part of a followed serial loop over `trips`."""
-        part = self.compiled[number]
+    def follow(self, number: int, *values: Any) -> tuple[Any, ...] | None:
+        """Run this worker's part of followed steps. The values of the variables that they change; None where only
+        Python can do what they do with these values: nothing is done then."""
+        following = self.begin_following(number, values)
+        if following is None:
+            return None
+        self.go_on(number, following)
+        return following.found()
+
+    def begin_following(self, number: int, values: Sequence[Any]) -> Following | None:
+        """Followed steps that are about to begin, with these values; None where they cannot be followed."""
+        variant = self.followed[number].steps.variant_for(values)
+        if variant is None:
+            return None
+        try:
+            return Following(variant, values)
+        except OverflowError:
+            return None
+
+    def go_on(self, number: int, following: Following, starts: int = ENDLESS) -> None:
+        """Go on with followed steps until they are done, or so many loops were started."""
+        part = self.followed[number]
         if self.pending:
             self.meet()
         barrier = make_barrier(self.workers)
         waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-        meeting = (NO_BLOCK, barrier.order[self.number], *waits, self.memory.meeting, self.memory.control[-1])
-        state = np.array([0, self.barriers, *(loop.round for loop in part.parts)], np.int64)
-        part.run(trips, state, meeting, values)
-        if any(loop.control[0] != GO for loop in part.parts) or self.memory.control[-1][0] != GO:
+        meeting = (NO_BLOCK, NO_BLOCK, barrier.order[self.number], *waits, self.memory.meeting, self.memory.control[-1])
+        self.barriers = part.go_on(following, meeting, (self.number, self.barriers), starts)
+        if any(loop.control.item(0) != GO for loop in part.parts) or self.memory.control.item(-1, 0) != GO:
             self.memory.abort()
             raise AbortedError
-        self.barriers = int(state[MEETINGS])
-        for loop, round in zip(part.parts, state[ROUNDS:].tolist(), strict=True):
-            loop.round = round
         self._before = None
-        if self.workers > 1:
-            self.pending = [self.parts[loop] for loop in sorted(part.rounds.open)]
+        if self.workers > 1 and following.is_done:
+            self.pending = [self.parts[loop] for loop in sorted(part.steps.followed.open)]
 
     def after_tiles(self, part: LoopPart) -> None:
         """Called when this worker has done its tiles of a round, if it has any."""
@@ -188,8 +205,12 @@ class Worker:
     def _results(self, part: LoopPart, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if self.workers > 1:
             self.wait_for_all(part)
+        self._combine(part, part.round & 1)
+        return self.results_of(part, values)
+
+    def results_of(self, part: LoopPart, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The outputs of the round of a loop that all workers have done."""
         turn = part.round & 1
-        self._combine(part, turn)
         last = last_tile(part.outputs, turn)
         found = _chosen(part, values, last)
         for number, (_, source, op, pair) in enumerate(part.outputs):

@@ -35,6 +35,10 @@ class KernelWalk:
         """The arguments of tiles as their entry takes them; those that are None are put later."""
         return self._packer.block((extents, control, *arguments))
 
+    def pack(self, block: NDArray[np.int64], extents: Any, control: Any, arguments: Sequence[Any]) -> None:
+        """Put other arguments of tiles into a block, but for those that are None."""
+        self._packer.pack(block, (extents, control, *arguments))
+
     def put(self, block: NDArray[np.int64], position: int, argument: Any) -> None:
         """Put the kernel's argument at that position into a block."""
         self._packer.put(block, AHEAD + position, argument)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -170,14 +171,25 @@ def fixed_at(typing: Any, table: Any, row: Any, column: Any) -> Any:
     return _at(FIXED, table)
 
 
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def matrix_at(typing: Any, table: Any, row: Any, column: Any, width: Any) -> Any:
+    """The matrix of 64-bit integers that a table has the address and the number of rows of, with rows of a known
+    length. It is not written."""
+    found = types.Array(types.int64, 2, "C", readonly=True)
+    length, generate = width.literal_value, _at(found, table)[1]
+    return found(table, row, column, width), lambda *given: generate(*given, length)
+
+
 def _at(found: types.Array, table: types.Array) -> Any:
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    def generate(context: Any, builder: Any, sig: Any, args: Any, *lengths: int) -> Any:
         known = context.make_array(table)(context, builder, args[0])
-        (_, columns), (row, column) = cgutils.unpack_tuple(builder, known.shape), args[1:]
+        (_, columns), (row, column) = cgutils.unpack_tuple(builder, known.shape), args[1:3]
         place = builder.gep(known.data, [builder.add(builder.mul(row, columns), column)])
         fields = _Fields(context, builder, builder.ptrtoint(place, I64))
         start, length = fields.next(I64), fields.next(I64)
-        return fields.array(found, start, [length], [I64(SLOT)])
+        widths = [I64(one) for one in lengths]
+        strides = [I64(SLOT * prod(lengths[k:])) for k in range(found.ndim)]
+        return fields.array(found, start, [length, *widths], strides)
 
     return found(table, types.int64, types.int64), generate
 
@@ -190,6 +202,49 @@ def loaded(typing: Any, place: Any) -> Any:
         return builder.load(builder.inttoptr(args[0], I64.as_pointer()))
 
     return types.int64(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def loaded_byte(typing: Any, place: Any) -> Any:
+    """The byte at an address, from 0 to 255."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        found = builder.load(builder.inttoptr(args[0], ir.IntType(8).as_pointer()))
+        return builder.zext(found, I64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def as_float(typing: Any, bits: Any) -> Any:
+    """The float with these bits."""
+    return types.float64(types.int64), lambda _, builder, sig, args: builder.bitcast(args[0], ir.DoubleType())
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def as_bits(typing: Any, value: Any) -> Any:
+    """The bits of a float."""
+    return types.int64(types.float64), lambda _, builder, sig, args: builder.bitcast(args[0], I64)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def single_bits(typing: Any, value: Any) -> Any:
+    """The bits of a float as one of 32 bits."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.zext(builder.bitcast(builder.fptrunc(args[0], ir.FloatType()), ir.IntType(32)), I64)
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def is_past_product(typing: Any, one: Any, other: Any) -> Any:
+    """Whether the product of two integers has more than 64 bits."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.extract_value(builder.smul_with_overflow(*args), 1)
+
+    return types.boolean(types.int64, types.int64), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -234,19 +289,24 @@ class Packer:
 
     def block(self, values: Sequence[Any]) -> NDArray[np.int64]:
         """A block of these arguments, of which None are put later. TypeError where `put` raises one."""
-        found, records = np.zeros(self._size, np.int64), np.zeros(len(values), np.int64)
+        found = np.zeros(self._size, np.int64)
+        self.pack(found, values)
+        return found
+
+    def pack(self, block: NDArray[np.int64], values: Sequence[Any]) -> None:
+        """Put these arguments into a block, but for those that are None. TypeError where `put` raises one."""
+        records = np.zeros(len(values), np.int64)
         for position, (value, wanted) in enumerate(zip(values, self._arrays, strict=True)):
             if value is None:
                 pass
             elif wanted is None:
-                self.put(found, position, value)
+                self.put(block, position, value)
             elif value.dtype is wanted[0] or _check(value, wanted):
                 records[position] = id(value)
-        wrong = self._pack(records, self._known, found)
+        wrong = self._pack(records, self._known, block)
         if wrong >= 0:
             _check(values[wrong], self._arrays[wrong])
             raise AssertionError(f"argument {wrong} of a kernel is not contiguous")
-        return found
 
     def put(self, block: Any, position: int, value: Any) -> None:
         """Put an argument into a block. TypeError for an array of another dtype, rank or layout than was compiled

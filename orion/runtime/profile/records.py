@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orion.ir.program import RunLoop, Step, blocks_of
+from orion.runtime.followed.steps import followed_steps
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.rounds import compiled_rounds
 from orion.schedule.schedule import Ints
 from orion.source import Span
 
@@ -148,13 +147,8 @@ def loop_label(prepared: PreparedProgram, number: int, touched: int) -> LoopLabe
 
 def compiled_loops(prepared: PreparedProgram) -> frozenset[int]:
     """The loops of a program that are started by compiled code."""
-    found = compiled_rounds(prepared.program, prepared.loops)
-    return frozenset(number for rounds in found for number in _loops_in(rounds.repeat))
-
-
-def _loops_in(step: Step) -> set[int]:
-    inner = {number for steps in blocks_of(step) for one in steps for number in _loops_in(one)}
-    return inner | {step.number} if isinstance(step, RunLoop) else inner
+    found = followed_steps(prepared.program, prepared.loops)
+    return frozenset(number for one in found for number in one.loops)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from orion.own_threads import OwnPool
 from orion.runtime.arguments import LoopData, order_of, read_only
 from orion.runtime.blas import limited_walks
 from orion.runtime.failures import failure_in
+from orion.runtime.followed.part import FollowedPart, followed_of, followed_parts
 from orion.runtime.memory import RunMemory, allocate_run_memory
-from orion.runtime.parts import LoopPart, Meet, RoundsPart, followers, loop_parts, rounds_parts, worker_tiles
+from orion.runtime.parts import LoopPart, Meet, loop_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.timed import TimedWorker
@@ -52,7 +53,6 @@ from orion.runtime.ray.segments import (
 )
 from orion.runtime.ray.store import LoopBlocks
 from orion.runtime.ray.timed import TimedNodeWorker
-from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.worker import AbortedError, Worker
 
@@ -72,7 +72,7 @@ class ActorProgram:
     parts: tuple[LoopPart, ...]
     boxes: tuple[NDArray[np.int64] | None, ...]
     meet: Meet
-    compiled: tuple[RoundsPart, ...]
+    followed: tuple[FollowedPart, ...]
     of_carrier: OfProgram = NOTHING_KNOWN
     announced: Announcements = ()
     _uncompiled: list[Skeleton] = field(default_factory=list)
@@ -229,7 +229,7 @@ class WorkerActor(ActorMemory):
         here = self._nodes[self._number]
         others = tuple(sorted(set(nodes) - {here}))
         if not others and self._recorder is None:
-            return Worker(self._number, workers, program.parts, program.memory, program.meet, program.compiled)
+            return Worker(self._number, workers, program.parts, program.memory, program.meet, program.followed)
         if not others:
             return self._timed(TimedWorker(self._number, workers, program.parts, program.memory, program.meet))
         assert program.exchange is not None
@@ -377,17 +377,17 @@ class WorkerActor(ActorMemory):
                 here = [worker for worker, place in enumerate(exchange.place) if place == exchange.place[self._number]]
                 part.own.here = here[0], here[-1] + 1
         # what other nodes wait for is sent between walks
-        rounds = compiled_rounds(prepared.program, prepared.loops) if is_alone else ()
+        followed = followed_of(prepared) if is_alone else ()
         return ActorProgram(
             prepared=prepared,
-            skeleton=make_skeleton(prepared, rounds),
+            skeleton=make_skeleton(prepared, [one.followed for one in followed]),
             memory=memory,
             exchange=exchange,
             holdings=None if exchange is None or is_alone else Holdings(exchange),
             parts=parts,
             boxes=tuple(None if loop.sparse else read_only(tile_boxes(loop.schedule)) for loop in prepared.loops),
             meet=meet,
-            compiled=rounds_parts(rounds, followers(rounds, prepared.loops), parts),
+            followed=followed_parts(followed, parts),
             of_carrier=OfProgram({}, {number: one.receive for number, one in enumerate(kernels) if one.has_receive}),
         )
 

@@ -1,4 +1,4 @@
-"""A program run again by one worker of this process, with arrays like those of a run before.
+"""A program run again by the workers of this process, with arrays like those of a run before.
 
 Most of what a call of a short loop takes is Python that finds what it found in the call before: which arrays are given,
 where they lie, what the skeleton is told of them. So one compiled function looks whether arrays are like those before,
@@ -16,10 +16,13 @@ from orion.frontend.scope import plain_number
 from orion.ir.recent import Recent, addresses
 from orion.kernel.calling import SLOT, first_slots
 from orion.runtime.arguments import GivenArrays
+from orion.runtime.blas import LimitedWalk
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.prepared import PreparedProgram, is_short
 from orion.runtime.returned import stand_in
 from orion.runtime.threads.backend import LoadedProgram, worker_of
+from orion.runtime.threads.leading import Leader, Leading
+from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.worker import AbortedError
 
@@ -28,16 +31,16 @@ MISSED: Any = object()
 
 
 def may_run_again(prepared: PreparedProgram, loaded: LoadedProgram) -> bool:
-    """Whether arrays and scalars are all that a run is given anew, and one worker runs it, however many there are
+    """Whether arrays and scalars are all that a run is given anew, and as many workers run it, however many there are
     meanwhile: there are no buffers, no copies, no elements of sparse arrays, no progress bars, and no loops that could
-    be shared out between two others."""
+    be shared out between two others, or otherwise."""
     function = prepared.program.function
-    if not all(isinstance(part.walk.entry, int) for part in loaded.parts[0]):
-        return False  # the interpreter runs the kernels
+    if not all(isinstance(part.walk.entry, int) and not isinstance(part.walk, LimitedWalk) for part in loaded.parts[0]):
+        return False  # the interpreter runs the kernels, or how many threads BLAS has is to be said
     is_plain = not (function.late or function.bars or function.outside or function.accumulated)
     is_plain = is_plain and not any(loop.sparse or loop.plan.copies for loop in prepared.loops)
     is_settled = prepared.is_single_loop or all(is_short(loop.plan) for loop in prepared.loops)
-    return is_plain and is_settled and loaded.workers == 1
+    return is_plain and is_settled and all(len(parts) for parts in loaded.parts)
 
 
 class RunAgain:
@@ -50,7 +53,8 @@ class RunAgain:
 
         self.loaded = loaded
         self._prepared, self._repeat = prepared, repeating()
-        self._worker, self._parts = worker_of(prepared, loaded, 0), loaded.parts[0]
+        self._leading = Leading(prepared, loaded) if loaded.workers > 1 else None
+        self._parts = [part for parts in loaded.parts for part in parts]
         names = [name for name, *_ in recent.arrays]
         self._arrays = [list(arguments).index(name) for name in names]
         self._scalars = [at for at in range(len(arguments)) if at not in self._arrays]
@@ -58,28 +62,38 @@ class RunAgain:
         self._recent = recent  # its dtypes, whose identities are known, live as long
         self._records = np.zeros(len(names), np.int64)
         self._known, self._shapes = _known(recent, [arguments[name] for name in names])
-        self._blocks = [*self._packed(arguments)]
+        self._kept = [*self._packed(arguments)]
+        pairs = [
+            (mine, kept)
+            for part, own in zip(self._parts, self._kept, strict=True)
+            for mine, kept in zip(part.blocks, own, strict=True)
+        ]
+        self._copies = np.array([(_start(mine), _start(kept), kept.size) for mine, kept in pairs], np.int64).reshape(
+            -1, 3
+        )
         self._writes = np.array([*self._slots(names)], np.int64).reshape(-1, 2)
-        flags = [loaded.memory.control.reshape(-1), *loaded.memory.done[-1:]]
+        flags = [loaded.memory.control.reshape(-1), loaded.memory.meeting, *loaded.memory.done[-1:]]
         self._zeros = np.array([(_start(one), one.size) for one in flags], np.int64)
 
-    def __call__(self, arguments: Sequence[Any], watch: Watch) -> Any:
+    def __call__(self, arguments: Sequence[Any], pool: Pool, watch: Watch) -> Any:
         """Run it, and return what the skeleton returns; MISSED where an array is not like that before, in its type,
         shape and strides, and its memory, which is its own or where it was."""
         records, given = self._records, self._given
         for number, at in enumerate(self._arrays):
             records[number] = id(arguments[at])
-        if self._repeat(records, self._known, self._shapes, self._writes, self._zeros) >= 0:
+        if self._repeat(records, self._known, self._shapes, self._copies, self._writes, self._zeros) >= 0:
             return MISSED
         for at in self._scalars:
             given[at] = plain_number(arguments[at])
-        for part, blocks in zip(self._parts, self._blocks, strict=True):
-            part.again(blocks)
+        for part in self._parts:
+            part.again()
+        leading = self._leading
+        worker = worker_of(self._prepared, self.loaded, 0) if leading is None else Leader(leading, pool)
         watch.begin(self.loaded.memory.control)
         try:
-            return self.loaded.skeleton(self._worker, *given)
+            return self.loaded.skeleton(worker, *given)
         except AbortedError:
-            raise failure_in(self._prepared, self.loaded.memory) or left_without_error(self._prepared) from None
+            raise self._failure() from None
         except Exception:
             failure = failure_in(self._prepared, self.loaded.memory)
             if failure is None:
@@ -88,21 +102,29 @@ class RunAgain:
         finally:
             watch.end()
 
+    def _failure(self) -> BaseException:
+        """Why workers have left."""
+        failure = failure_in(self._prepared, self.loaded.memory)
+        errors = [] if self._leading is None else self._leading.errors
+        found = failure or (errors[0] if errors else left_without_error(self._prepared))
+        errors.clear()
+        return found
+
     def _packed(self, arguments: Mapping[str, Any]) -> Iterator[Any]:
-        """The blocks of each loop."""
+        """What the blocks of each loop have, which other calls change."""
         given = GivenArrays(arguments)
-        for part, source in zip(self._parts, self.loaded.sources, strict=True):
+        for part, source in zip(self._parts, self.loaded.sources * self.loaded.workers, strict=True):
             part.begin(source.data(given))
-            yield part.blocks
+            yield [block.copy() for block in part.blocks]
             part.end()
 
     def _slots(self, names: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Where addresses of arrays stand in the blocks, and of which."""
-        for part, blocks in zip(self._parts, self._blocks, strict=True):
+        for part in self._parts:
             kernel = part.loop.kernel
             for slot, argument in zip(first_slots(kernel), kernel.arguments, strict=True):
                 if argument.kind == "array":
-                    yield from ((_start(block) + SLOT * slot, names.index(argument.name)) for block in blocks)
+                    yield from ((_start(block) + SLOT * slot, names.index(argument.name)) for block in part.blocks)
 
 
 def _known(recent: Recent, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Any, Any]:

@@ -13,21 +13,13 @@ from orion.kernel.calling import Walk
 from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
 from orion.runtime.bars import Bars
 from orion.runtime.blas import limited_walks
-from orion.runtime.failures import failure_in, left_without_error
+from orion.runtime.failures import failure_in, is_by_all, left_without_error
+from orion.runtime.followed.part import FollowedPart, followed_of, followed_parts
 from orion.runtime.memory import RunMemory, allocate_run_memory, clocks_of, meeting_flags, notes_of
-from orion.runtime.parts import (
-    LoopPart,
-    Meet,
-    RoundsPart,
-    followers,
-    loop_parts,
-    rounds_parts,
-    worker_tiles,
-)  # fmt: skip
+from orion.runtime.parts import LoopPart, Meet, loop_parts, worker_tiles
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder, Recording
 from orion.runtime.profile.timed import TimedWorker
-from orion.runtime.rounds import compiled_rounds
 from orion.runtime.skeleton import Skeleton, make_skeleton
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
@@ -40,7 +32,7 @@ RunWorker = Callable[[PreparedProgram, "LoadedProgram", int, tuple[object, ...]]
 @dataclass(frozen=True, eq=False)
 class LoadedProgram:
     """What this process made for a program: kernels, skeleton, shared memory. `parts` has the loop parts of
-    each worker, and `compiled` its parts of followed serial loops; `meet` is the walk of the barrier, None for one
+    each worker, and `followed` its parts of followed steps; `meet` is the walk of the barrier, None for one
     worker. `bars` are those that the skeleton shows.
     """
 
@@ -49,7 +41,7 @@ class LoadedProgram:
     memory: RunMemory
     parts: tuple[tuple[LoopPart, ...], ...]
     meet: Meet | None
-    compiled: tuple[tuple[RoundsPart, ...], ...] = ()
+    followed: tuple[tuple[FollowedPart, ...], ...] = ()
     bars: Bars | None = None
     _uncompiled: list[Skeleton] = field(default_factory=list)
 
@@ -58,7 +50,7 @@ class LoadedProgram:
         return len(self.parts)
 
     def uncompiled(self, prepared: PreparedProgram) -> Skeleton:
-        """The skeleton that starts each loop itself, also those of followed serial loops: what a profile sees."""
+        """The skeleton that starts each loop itself, also those of followed steps: what a profile sees."""
         if not self._uncompiled:
             self._uncompiled.append(make_skeleton(prepared, (), self.bars))
         return self._uncompiled[0]
@@ -71,18 +63,17 @@ def load_program(prepared: PreparedProgram, workers: int) -> LoadedProgram:
     walks = tuple(compile_kernel(loop.kernel).walk for loop in prepared.loops)
     bars = prepared.program.function.bars
     shown = Bars(bars) if bars else None
-    rounds = compiled_rounds(prepared.program, prepared.loops, {bar.line for bar in bars})
-    meet = barrier_walk() if workers > 1 or rounds else None
-    functions = followers(rounds, prepared.loops)
+    followed = followed_of(prepared, {bar.line for bar in bars})
+    meet = barrier_walk() if workers > 1 else None
     memory = allocate_run_memory(prepared)
     parts = _parts(prepared, memory, walks, workers)
     return LoadedProgram(
         sources=tuple(DataSource(loop) for loop in prepared.loops),
-        skeleton=make_skeleton(prepared, rounds, shown),
+        skeleton=make_skeleton(prepared, [one.followed for one in followed], shown),
         memory=memory,
         parts=parts,
         meet=meet,
-        compiled=tuple(rounds_parts(rounds, functions, own) for own in parts),
+        followed=tuple(followed_parts(followed, own) for own in parts),
         bars=shown,
     )
 
@@ -93,10 +84,10 @@ def load_again(prepared: PreparedProgram, loaded: LoadedProgram, workers: int) -
     clocks, notes = ([make(loop, workers) for loop in prepared.loops] for make in (clocks_of, notes_of))
     memory = replace(loaded.memory, meeting=meeting_flags(workers), clocks=tuple(clocks), notes=tuple(notes))
     walks = [part.walk for part in loaded.parts[0]]
-    rounds, functions = [one.rounds for one in loaded.compiled[0]], [one.follow for one in loaded.compiled[0]]
+    steps = [one.steps for one in loaded.followed[0]]
     parts = _parts(prepared, memory, walks, workers)
-    compiled = tuple(rounds_parts(rounds, functions, own) for own in parts)
-    return replace(loaded, memory=memory, parts=parts, meet=loaded.meet or barrier_walk(), compiled=compiled)
+    followed = tuple(followed_parts(steps, own) for own in parts)
+    return replace(loaded, memory=memory, parts=parts, meet=loaded.meet or barrier_walk(), followed=followed)
 
 
 def _parts(
@@ -193,7 +184,8 @@ class Run:
             raise
         except BaseException as error:
             self._errors.append(error)
-            self.abort()
+            if not is_by_all(error):
+                self.abort()
         finally:
             self.end(number)
 
@@ -225,8 +217,8 @@ class Run:
 
 def worker_of(prepared: PreparedProgram, loaded: LoadedProgram, number: int) -> Worker:
     """Worker `number` of a loaded program."""
-    compiled = loaded.compiled[number] if loaded.compiled else ()
-    return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, compiled, prepared.last)
+    followed = loaded.followed[number] if loaded.followed else ()
+    return Worker(number, loaded.workers, loaded.parts[number], loaded.memory, loaded.meet, followed, prepared.last)
 
 
 def run_worker(prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]) -> Any:

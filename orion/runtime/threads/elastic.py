@@ -5,7 +5,7 @@ deals the tiles out to them, by the rule by which they are dealt out at the star
 that no worker has come to yet. All others leave there; worker 0 waits for them, and goes on with the new ones. These
 have not been through the skeleton, whose scalars worker 0 alone has now: they do the steps that it tells them to.
 
-A step is a planned loop, or some rounds of a serial loop that is compiled. Tiles, flags and results stay what they are,
+A step is a planned loop, or some of those that followed steps start. Tiles, flags and results stay what they are,
 so that nothing is computed again.
 """
 
@@ -20,6 +20,7 @@ from typing import Any
 
 from orion.aside import aside
 from orion.errors import ArgumentError
+from orion.runtime.followed.part import Following
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import Noted
 from orion.runtime.threads.backend import LoadedProgram, Run, load_again, run_worker, worker_of
@@ -31,7 +32,7 @@ Step = Callable[[Worker], Any]
 """What all workers do, told to those that do not go through the skeleton by themselves."""
 
 LEAST_NS, MOST_NS = 5_000_000, 20_000_000
-"""How long some rounds of a followed serial loop take: the calls for them cost a thousandth of it, or less."""
+"""How long some loops of followed steps take: the calls for them cost a thousandth of it, or less."""
 
 NEVER = sys.maxsize
 
@@ -55,6 +56,10 @@ class Stop:
                 self._begun[worker] = before + count
         return count
 
+    def give_back(self, worker: int, count: int) -> None:
+        """A worker has not done the last of the rounds that it has begun: there were fewer."""
+        self._begun[worker] -= count
+
     def settle(self) -> None:
         """Choose the first place that no worker has come to."""
         with self._lock:
@@ -75,41 +80,30 @@ class SkeletonWorker:
         self._begin(1)
         return self._worker.loop(number, *values)
 
-    def rounds(self, number: int, trips: range, *values: Any) -> None:
-        """Run this worker's part of a followed serial loop, some rounds at a time."""
+    def follow(self, number: int, *values: Any) -> tuple[Any, ...] | None:
+        """Run this worker's part of followed steps, some loops at a time."""
+        following = self._worker.begin_following(number, values)
         count = 1
-        while True:
-            begun = self._begin(max(1, min(count, len(trips))))
-            some, trips = trips[:begun], trips[begun:]
+        while following is not None and not following.is_done:
+            begun = self._begin(count)
             start = perf_counter_ns()
-            self._do(_rounds(number, some, values, is_last=not trips))
+            self._go_on(number, following, begun)
+            self._stop.give_back(self.number, following.unspent)
             taken = perf_counter_ns() - start
-            if not trips:
-                return
             if taken < LEAST_NS:
                 count *= 2
             elif taken > MOST_NS:
                 count = max(1, count // 2)
+        return None if following is None else following.found()
+
+    def _go_on(self, number: int, following: Following, starts: int) -> None:
+        self._worker.go_on(number, following, starts)
 
     def _begin(self, count: int) -> int:
         found = self._stop.begin(self.number, count)
         if not found:
             raise FinishedError
         return found
-
-    def _do(self, step: Step) -> Any:
-        return step(self._worker)
-
-
-def _rounds(number: int, trips: range, values: tuple[Any, ...], *, is_last: bool) -> Step:
-    """Some rounds of a followed serial loop. Workers need not meet before the next ones: it sees to that itself."""
-
-    def step(worker: Worker) -> None:
-        worker.rounds(number, trips, *values)
-        if not is_last:
-            worker.pending.clear()
-
-    return step
 
 
 class FirstWorker(SkeletonWorker):
@@ -122,10 +116,8 @@ class FirstWorker(SkeletonWorker):
     def loop(self, number: int, *values: Any) -> tuple[Any, ...]:
         """Run this worker's part of a loop, and have those do theirs that are told to."""
         self._begin(1)
-        if not self._run.told:
-            return self._worker.loop(number, *values)
-        found: tuple[Any, ...] = self._do(lambda worker: worker.loop(number, *values))
-        return found
+        self._tell(lambda worker: worker.loop(number, *values))
+        return self._worker.loop(number, *values)
 
     def _begin(self, count: int) -> int:
         run = self._run
@@ -136,10 +128,16 @@ class FirstWorker(SkeletonWorker):
             found = run.stop.begin(0, count)
         return found
 
-    def _do(self, step: Step) -> Any:
+    def _go_on(self, number: int, following: Following, starts: int) -> None:
+        if self._run.told:
+            before = following.copy()
+            self._tell(lambda worker: worker.go_on(number, before.copy(), starts))
+        super()._go_on(number, following, starts)
+
+    def _tell(self, step: Step) -> None:
+        """Have the others do a step, where they do those that they are told."""
         for one in self._run.told:
             one.put(step)
-        return step(self._worker)
 
 
 class ElasticRun(Run):

@@ -6,8 +6,13 @@ import time
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
 
+import numpy as np
+
+from orion.arrays.aligned import aligned_zeros
 from orion.errors import ArgumentError, describe
+from orion.kernel.parking import BOX, CALLED, PARKED, STATE
 from orion.own_threads import OwnThread
+from orion.schedule.schedule import Ints
 
 Body = Callable[[int], None]
 """What each member runs, called with its number."""
@@ -36,6 +41,10 @@ class Job:
             _release(self.all_done)
 
 
+def _boxes(members: int) -> Ints:
+    return aligned_zeros((members, BOX), np.dtype(np.int64)).view(np.int64)
+
+
 def _nothing(member: int) -> None:
     pass
 
@@ -46,6 +55,13 @@ def _release(lock: LockType) -> None:
         lock.release()
     except RuntimeError:
         pass
+
+
+class Stay(Job):
+    """What parked members do: they come back to it whenever they are woken for it, and nobody waits for them."""
+
+    def finish(self, member: int) -> None:
+        """Go on being one of those that may come back."""
 
 
 class Member:
@@ -80,11 +96,14 @@ class Pool:
     which needs a pool of its own.
 
     The body must raise nothing in the other members. No run may be under way when the pool is closed.
+
+    Between runs, members may stay in compiled code, each with its row of `boxes` (`orion.kernel.parking`).
     """
 
     def __init__(self) -> None:
         self._others: list[Member] = []
         self._job: Job | None = None
+        self.boxes: Ints = _boxes(1)
 
     def run(self, body: Body, members: int, abort: Callable[[], None]) -> None:
         """Run `body(m)` on members 0 … `members` - 1 and return when all are through.
@@ -130,13 +149,34 @@ class Pool:
             hint = "ask for fewer workers, orion.init(workers=...), or raise the system's limit (`ulimit -u`)"
             raise ArgumentError(describe(what, why=f"{error}, after {len(self._others) + 1}", hint=hint)) from error
 
+    def park(self, body: Body, members: int) -> None:
+        """Have members come back to their boxes, of which some are away: `body` is what they do there."""
+        job = Stay(body, members)
+        for member in self._others[: members - 1]:
+            member.give(job)
+
+    def boxes_for(self, members: int) -> Ints:
+        """The boxes of so many members, which there are."""
+        self.grow(members)
+        if len(self.boxes) < members:
+            self._call()  # nobody looks at those that there were
+            self.boxes = _boxes(members)
+        return self.boxes[:members]
+
+    def _call(self) -> None:
+        """Have parked members come out of their boxes."""
+        states = self.boxes[:, STATE]
+        states[states == PARKED] = CALLED
+
     def close(self) -> None:
         """End the threads."""
+        self._call()
         for member in self._others:
             member.give(None)
 
     def _give(self) -> None:
         """Have the other members do the job."""
+        self._call()
         job = self._job
         assert job is not None
         for member in self._others[: job.members - 1]:

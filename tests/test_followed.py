@@ -1,4 +1,4 @@
-"""Serial loops around planned ones, compiled as one function: which, where their workers meet, what they give."""
+"""Followed steps: which are followed, where their workers meet, what they give, and what is left to Python."""
 
 import signal
 import threading
@@ -10,7 +10,8 @@ import pytest
 import orion
 from orion.api import ParallelFunction
 from orion.kernel.instructions import MEET
-from orion.runtime.rounds import compiled_rounds
+from orion.runtime.followed.steps import followed_steps
+from orion.runtime.followed.writer import instructions_of
 
 
 @orion.parallel_for
@@ -86,8 +87,8 @@ CASES = {
     "smooth": (smooth, lambda: (integers(400), integers(400), 30), ["B", "A"]),
     "eliminate": (eliminate, lambda: (integers(40, 40) + 40_000.0 * np.eye(40),), ["A"]),
     "downwards": (downwards, lambda: (integers(20, 50), integers(2, 50)), ["B", "A"]),
-    "grown": (grown, lambda: (integers(300), 7), None),
-    "norms": (norms, lambda: (integers(300), 7), None),
+    "grown": (grown, lambda: (integers(300), 7), []),
+    "norms": (norms, lambda: (integers(300), 7), []),
 }
 
 
@@ -97,26 +98,24 @@ def prepared(function: ParallelFunction, arguments, workers=2):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_serial_loops_with_nothing_else_in_them_are_compiled(name):
+def test_serial_loops_around_planned_ones_are_followed(name):
     function, arguments, _ = CASES[name]
     program = prepared(function, arguments())
-    found = compiled_rounds(program.program, program.loops)
-    assert len(found) == (CASES[name][2] is not None)
-    if found:
-        assert list(found[0].loops) == list(range(len(program.loops)))
+    found = followed_steps(program.program, program.loops)
+    assert [list(one.loops) for one in found] == [[*range(len(program.loops))]] * (name != "norms")  # it is one nest
 
 
 def test_loops_that_take_long_are_started_from_python():
     program = prepared(smooth, (np.zeros(4_000_000, int), np.zeros(4_000_000, int), 3))
-    assert compiled_rounds(program.program, program.loops) == ()
+    assert followed_steps(program.program, program.loops) == ()
 
 
 def test_workers_meet_only_where_a_loop_needs_what_another_wrote():
     program = prepared(smooth, CASES["smooth"][1]())
-    (rounds,) = compiled_rounds(program.program, program.loops)
-    operations = [operation for operation, *_ in rounds.rows]
+    (found,) = followed_steps(program.program, program.loops)
+    operations = [operation for operation, *_ in instructions_of(found, program.loops, [int] * len(found.reads)).rows]
     assert operations.count(MEET) == 2  # before the second loop, and before the first one of the next round
-    assert rounds.open == {1}
+    assert found.open == {1}
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

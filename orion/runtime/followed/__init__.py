@@ -1,0 +1,1 @@
+"""Steps of functions as instructions that the walker follows, without Python between their loops."""
