@@ -8,7 +8,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run examples test cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run examples test cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list; 1 s
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -107,6 +107,9 @@ interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looki
 
 larger: $(STAMP) ## data four times a process's memory: read, mapped, grouped, looped over, saved; as root by a cgroup, else by RLIMIT_DATA; 10 min
 	$(BIN)/python -m benchmarks.larger $(ARGS)
+
+small: $(STAMP)  ## 32 programs whose loops are small and many, next to numba.njit of the same text; about 6 min
+	$(BIN)/python -m benchmarks.small.run $(ARGS)
 
 cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text; about 2 min
 	$(BIN)/python -m benchmarks.cliffs $(ARGS)
