@@ -39,18 +39,18 @@ def main() -> None:
     program = next(program for program in PROGRAMS if program.name == options.name)
     warnings.simplefilter("ignore")
     njit, looped = in_numba(program.function), orion.parallel_for(program.function)
+    given = program.arguments()
     with time_limit("Numba", options.limit):
-        expected = results(njit, program)
+        expected = results(njit, program, given)
     with time_limit("planning", options.limit), orion.session("threads", 2):
-        tell({"plan": plan_of(looped, program)})
-    tell({"wrong": []})
+        tell({"plan": plan_of(looped, given)})
     for workers in (1, 2):
         with time_limit(f"{workers} workers", options.limit), orion.session("threads", workers):
-            differing = differences(results(looped, program), expected)
+            differing = differences(results(looped, program, given), expected)
             tell({"wrong": differing})
             if differing:
                 return
-            tell({f"times x{workers}": times({"njit": njit, "orion": looped}, program, options.repeats)})
+            tell({f"times x{workers}": times({"njit": njit, "orion": looped}, given, options.repeats)})
 
 
 def arguments() -> argparse.Namespace:
@@ -61,10 +61,10 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def plan_of(looped: orion.ParallelFunction, program: Program) -> str:
+def plan_of(looped: orion.ParallelFunction, given: tuple[Any, ...]) -> str:
     """Return the strategies of the planned loops, or why nothing is planned."""
     try:
-        plan = looped.plan(*program.arguments())
+        plan = looped.plan(*given)
     except orion.OrionError as error:
         return f"{'as it is' if error.is_for_numba else 'refused'}: {str(error).splitlines()[0]}"
     runs = [(strategy, len([*same])) for strategy, same in groupby(loop.strategy for loop in plan.loops)]
@@ -74,13 +74,18 @@ def plan_of(looped: orion.ParallelFunction, program: Program) -> str:
 # ---------------------------------------------------------------- results
 
 
-def results(function: Callable[..., Any], program: Program) -> dict[str, Any]:
+def results(function: Callable[..., Any], program: Program, given: tuple[Any, ...]) -> dict[str, Any]:
     """Return the outputs of a call by name, and the parts of the returned value as `return 0`, `return 1`, …"""
-    given = program.arguments()
-    returned = function(*given)
+    copies = copied(given)
+    returned = function(*copies)
     parts = returned if isinstance(returned, tuple) else () if returned is None else (returned,)
-    named = dict(zip(signature(program.function).parameters, given, strict=True))
+    named = dict(zip(signature(program.function).parameters, copies, strict=True))
     return {name: named[name] for name in program.outputs} | {f"return {k}": part for k, part in enumerate(parts)}
+
+
+def copied(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments with copies of the arrays."""
+    return tuple(one.copy() if isinstance(one, np.ndarray) else one for one in given)
 
 
 def differences(found: dict[str, Any], expected: dict[str, Any]) -> list[str]:
@@ -102,20 +107,22 @@ def same(found: Any, expected: Any) -> bool:
 # ---------------------------------------------------------------- times
 
 
-def times(contenders: dict[str, Callable[..., Any]], program: Program, repeats: int) -> dict[str, tuple[float, ...]]:
+def times(
+    contenders: dict[str, Callable[..., Any]], given: tuple[Any, ...], repeats: int
+) -> dict[str, tuple[float, ...]]:
     """Return the seconds of calls, of one contender after the other in turn."""
-    measures = {name: partial(timed, function, program) for name, function in contenders.items()}
+    measures = {name: partial(timed, function, given) for name, function in contenders.items()}
     for measure in measures.values():
         for _ in range(FIRST_CALLS):
             measure()
     return interleaved(measures, repeats)
 
 
-def timed(function: Callable[..., Any], program: Program) -> float:
-    """Return the seconds of a call with new arguments."""
-    given = program.arguments()
+def timed(function: Callable[..., Any], given: tuple[Any, ...]) -> float:
+    """Return the seconds of a call with copies of the arguments."""
+    copies = copied(given)
     time.sleep(PAUSE)
-    return seconds(partial(function, *given))
+    return seconds(partial(function, *copies))
 
 
 if __name__ == "__main__":
