@@ -108,7 +108,7 @@ interrupts: $(STAMP) ## seconds from Ctrl-C to KeyboardInterrupt, and what looki
 larger: $(STAMP) ## data four times a process's memory: read, mapped, grouped, looped over, saved; as root by a cgroup, else by RLIMIT_DATA; 10 min
 	$(BIN)/python -m benchmarks.larger $(ARGS)
 
-small: $(STAMP)  ## 32 programs whose loops are small and many, next to numba.njit of the same text; about 6 min
+small: $(STAMP)  ## 32 programs whose loops are small and many, next to numba.njit of the same text; about 4 min
 	$(BIN)/python -m benchmarks.small.run $(ARGS)
 
 cliffs: $(STAMP) ## loops of the first week next to @numba.njit of the same text; about 2 min
