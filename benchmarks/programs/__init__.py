@@ -1,0 +1,1 @@
+"""Twenty whole programs in NumPy style: array expressions, slices and helpers, as users write them."""
