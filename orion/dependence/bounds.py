@@ -148,13 +148,13 @@ def _check(reference: Reference, axis: int, form: Affine, space: Space, is_sure:
     return BoundsCheck(
         reference.array, axis, reference.text, reference.span, outside, members(f"{form.text} < 0"),
         frozenset(names), is_certain, members(f"({form.text} >= {extent} or {form.text} < 0)", near, near_names),
-        frozenset(near_names), frozenset(_words(form.text)),
+        frozenset(near_names), _words(form.text),
     )  # fmt: skip
 
 
 def _near(form: Affine, constraints: Sequence[str], dims: Collection[str]) -> list[str]:
     """The constraints that have a dimension in common with a subscript, or with one of these."""
-    reached, left, found = _words(form.text) & {*dims}, list(constraints), list[str]()
+    reached, left, found = {*_words(form.text)} & {*dims}, list(constraints), list[str]()
     while more := [one for one in left if not reached.isdisjoint(_words(one))]:
         found += more
         left = [one for one in left if one not in more]
@@ -162,8 +162,9 @@ def _near(form: Affine, constraints: Sequence[str], dims: Collection[str]) -> li
     return found
 
 
-def _words(text: str) -> set[str]:
-    return {*re.findall(r"[A-Za-z_]\w*", text)}
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[A-Za-z_]\w*", text))
 
 
 def prove_bounds(checks: BoundsChecks, values: Mapping[str, int], nest: LoopNest) -> frozenset[Place]:

@@ -21,6 +21,7 @@ from orion.ir.nodes import For, Range, Var, every, walk
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import SparseType, Types
 from orion.reasons import Reason
+from orion.sets.conditions import all_of
 from orion.sets.affine import Affine, Form, NotAffine, affine_form, has_unit_step, parameter, step_form
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name, number_text, parameter_list, product_text
@@ -102,11 +103,13 @@ def own_space(nest: LoopNest, types: Types, scope: Mapping[str, Form] | None = N
         space = _element_space(nest, types)
     else:
         space = _range_space(nest, loop_scope(nest, types) if scope is None else scope)
-    for assumed in nest.function.assumed:
-        if isinstance(assumed, OfSizes) and any(loop.index == assumed.index for loop in every(For, *nest.loops[:1])):
-            constraints, names = (*space.constraints, assumed.constraint), space.names.union(assumed.names)
-            space = replace(space, constraints=constraints, names=names)
-    return space
+    inside = {loop.index for loop in every(For, *nest.loops[:1])}
+    held = (one for one in nest.function.assumed if isinstance(one, OfSizes) and one.index in inside)
+    conditions = tuple(dict.fromkeys((one.constraint, one.names) for one in held))
+    if not conditions:
+        return space
+    constraints, names = all_of(conditions)
+    return replace(space, constraints=(*space.constraints, *constraints), names=space.names | names)
 
 
 def used_names(model: Model) -> frozenset[str]:
@@ -388,22 +391,25 @@ def _either_way(loop: InnerLoop) -> Iterator[str]:
 
 def _axis_constraints(output: str, subscript: Form | Interval, extent: str) -> Iterator[str]:
     if isinstance(subscript, Affine):
-        yield _wrapped(output, "=", subscript.text, extent)
+        yield _wrapped(output, "=", subscript, extent)
     elif isinstance(subscript, Interval):
         if not _is_plain_step(subscript.step):
             return  # every element of the axis: an over-approximation of a slice with a step
         if isinstance(subscript.lower, Affine):
-            yield _wrapped(output, ">=", subscript.lower.text, extent)
+            yield _wrapped(output, ">=", subscript.lower, extent)
         if isinstance(subscript.upper, Affine):
-            yield _wrapped(output, "<", subscript.upper.text, extent)
+            yield _wrapped(output, "<", subscript.upper, extent)
 
 
 def _is_plain_step(step: Form | None) -> bool:
     return step is None or (isinstance(step, Affine) and step.value == 1)
 
 
-def _wrapped(output: str, relation: str, index: str, extent: str) -> str:
-    """`output relation index`, where a negative index counts from the end of the axis."""
+def _wrapped(output: str, relation: str, form: Affine, extent: str) -> str:
+    """`output relation form`, where a negative index counts from the end of the axis."""
+    index = form.text
+    if form.value is not None:
+        return f"{output} {relation} {index}" if form.value >= 0 else f"{output} {relation} {index} + {extent}"
     return (
         f"(({index} >= 0 and {output} {relation} {index}) or ({index} < 0 and {output} {relation} {index} + {extent}))"
     )

@@ -184,11 +184,14 @@ def written_order(statement: Statement, depth: int, maps: Maps) -> isl.Map:
     >>> print(written_order(Statement("S1", (None,), (0, 2), (), space, "", ()), 2, Maps()))
     { S1[i] -> [0, i, 2, 0, 0] }
     """
-    places = [integer(statement.place[0])]
-    for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
-        places += [itself(dim), integer(place)]
-    places += [integer(0)] * (2 * depth + 1 - len(places))
-    return maps.places(statement.name, statement.space.dims, tuple(places))
+    key = statement.name, statement.space.dims, statement.place, depth
+    if key not in maps.orders:
+        places = [integer(statement.place[0])]
+        for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
+            places += [itself(dim), integer(place)]
+        places += [integer(0)] * (2 * depth + 1 - len(places))
+        maps.orders[key] = maps.places(statement.name, statement.space.dims, tuple(places))
+    return maps.orders[key]
 
 
 def first_broken(dependences: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:

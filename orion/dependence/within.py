@@ -11,7 +11,7 @@ that are too small for the rest of the loop. So P is asked for where an array of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -44,9 +44,10 @@ def sizes_within(accesses: Accesses, arrays: frozenset[str], maps: Maps) -> str 
     context = isl.Context()
     own = [(reference, space) for reference, space in accesses if reference.array in arrays]
     try:
-        negative = [isl.Set(text, context) for text in _members(own, "{form} < 0")]
+        found = _Members(context)
+        negative = found.of(own, "{form} < 0")
         sure = [one for one in accesses if not one[0].is_may]
-        leaving = [isl.Set(text, context) for text in _members(sure, "({form} >= {extent} or {form} < -{extent})")]
+        leaving = found.of(sure, "({form} >= {extent} or {form} < -{extent})")
         with capped(context, MAX_OPERATIONS):
             if all(found.is_empty() for found in negative):
                 return None
@@ -84,15 +85,36 @@ def _none_of(leaving: Sequence[isl.Set], context: isl.Context) -> isl.Set:
     return sizes
 
 
-def _members(accesses: Accesses, condition: str) -> Iterator[str]:
-    """For every affine subscript of these accesses the iterations for which the condition holds, each set once."""
-    found: dict[str, None] = {}
-    for reference, space in accesses:
-        if reference.blur is None and _has_known_trips(reference):
+class _Members:
+    """For affine subscripts of accesses the iterations for which a condition holds, each set once. isl reads what they
+    have in common once: to read a text takes far longer than to intersect."""
+
+    def __init__(self, context: isl.Context) -> None:
+        self.context = context
+        self.read: dict[str, isl.Set] = {}
+
+    def of(self, accesses: Accesses, condition: str) -> list[isl.Set]:
+        found: dict[tuple[str, str], isl.Set] = {}
+        for reference, space in accesses:
+            if reference.blur is not None or not _has_known_trips(reference):
+                continue
+            own = _own(reference, space)
+            dims, inside = _iterations(reference, space, own)
             for axis, form in enumerate(reference.axes):
                 if isinstance(form, Affine):
-                    found[_iterations(reference, axis, form, space, condition)] = None
-    yield from found
+                    extent = extent_name(reference.array, axis)
+                    names = parameter_list({*form.names, extent}.difference(own))
+                    holds = f"{names}{{ {dims} : {condition.format(form=f'({form.text})', extent=extent)} }}"
+                    if (inside, holds) not in found:
+                        found[inside, holds] = self.set(inside).intersect(self.set(holds))
+        return list(found.values())
+
+    def set(self, text: str) -> isl.Set:
+        import islpy as isl
+
+        if text not in self.read:
+            self.read[text] = isl.Set(text, self.context)
+        return self.read[text]
 
 
 def _has_known_trips(reference: Reference) -> bool:
@@ -100,13 +122,17 @@ def _has_known_trips(reference: Reference) -> bool:
     return all(isinstance(form, Affine) for form in bounds)
 
 
-def _iterations(reference: Reference, axis: int, form: Affine, space: Space, condition: str) -> str:
-    extent = extent_name(reference.array, axis)
+def _own(reference: Reference, space: Space) -> tuple[str, ...]:
+    """The dimensions of the iterations that make an access."""
+    return (*space.dims, *space.values, *(loop.var for loop in reference.inner))
+
+
+def _iterations(reference: Reference, space: Space, own: Sequence[str]) -> tuple[str, str]:
+    """The `own` dimensions of the iterations that make an access as text, and these as the text of an isl set."""
     inner = chain.from_iterable(inner_constraints(loop) for loop in reference.inner)
-    holds = condition.format(form=f"({form.text})", extent=extent)
-    constraints = [*space.constraints, *space.equations, *inner, *(guard.text for guard in reference.guards), holds]
-    dims = [*space.dims, *space.values, *(loop.var for loop in reference.inner)]
+    constraints = [*space.constraints, *space.equations, *inner, *(guard.text for guard in reference.guards)]
     bounds = [bound for loop in reference.inner for bound in (loop.start, loop.stop, loop.step)]
-    names = {*space.names, *form.names, extent}.union(*(guard.names for guard in reference.guards))
+    names = space.names.union(*(guard.names for guard in reference.guards))
     names = names.union(*(bound.names for bound in bounds if isinstance(bound, Affine)))
-    return f"{parameter_list(names - set(dims))}{{ [{', '.join(dims)}] : {' and '.join(constraints)} }}"
+    dims = f"[{', '.join(own)}]"
+    return dims, f"{parameter_list(names.difference(own))}{{ {dims} : {' and '.join(constraints) or 'true'} }}"

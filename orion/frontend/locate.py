@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
@@ -66,7 +67,12 @@ def _own_lines(function: FunctionType, lines: FileLines) -> tuple[list[str], int
     first = function.__code__.co_firstlineno
     if lines.file != function.__code__.co_filename or len(lines.lines) < first or hasattr(function, "__wrapped__"):
         return inspect.getsourcelines(function)
-    return list(inspect.getblock(lines.lines[first - 1 :])), first
+    return list(_block(lines, first)), first
+
+
+@lru_cache(maxsize=4)  # it is asked several times of each function
+def _block(lines: FileLines, first: int) -> tuple[str, ...]:
+    return tuple(inspect.getblock(lines.lines[first - 1 :]))
 
 
 def _definition(function: FunctionType, lines: list[str], source: SourceText) -> ast.FunctionDef:

@@ -35,11 +35,14 @@ class _Loop:
 def write_out_maps(definition: ast.FunctionDef, taken: Collection[str]) -> tuple[Rekeyed, ...]:
     """Write the loops of a function that go through sparse arrays so, and say which arrays they then go through.
     `taken` are names that are no others'."""
+    loops = list(_loops(definition))
+    if not loops:
+        return ()
     names = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     used = {*names, *taken, *(one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg))}
 
     found: list[Rekeyed] = []
-    for loop in list(_loops(definition)):
+    for loop in loops:
         given = {
             (key, map_): fresh(f"{loop.keys[key]}_{map_}", used) if map_ else loop.keys[key] for key, map_ in loop.terms
         }
@@ -84,10 +87,13 @@ class _Named(ast.NodeTransformer):
 
 
 def _loops(definition: ast.FunctionDef) -> Iterator[_Loop]:
+    pairs = [node for node in ast.walk(definition) if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple)]
+    if not pairs:
+        return
     params = {one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg)}
     assigned = _assigned(definition)
     changed = {*assigned, *_written(definition), *_handed_on(definition)}
-    for node in ast.walk(definition):
+    for node in pairs:
         match node:
             case ast.For(ast.Tuple([ast.Tuple(keys), value]), ast.Name(array), orelse=[]) if array not in assigned:
                 values = value.elts if isinstance(value, ast.Tuple) else [value]

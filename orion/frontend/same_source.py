@@ -23,7 +23,11 @@ def is_source_of(text: str, function: FunctionType) -> bool:
 
     One that pytest has written other code for, as it has an `assert`, is taken for what its text says.
     """
-    code = function.__code__
+    return _is_compiled_from(text, function.__code__)
+
+
+@lru_cache(maxsize=4)  # it is asked several times of each function
+def _is_compiled_from(text: str, code: CodeType) -> bool:
     try:
         tree = _parsed(text)
     except (SyntaxError, ValueError):

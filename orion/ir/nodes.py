@@ -27,7 +27,6 @@ themselves.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from operator import itemgetter
@@ -407,17 +406,21 @@ def names_in(*nodes: Node) -> set[str]:
 
 def count_names(nodes: Iterable[Node], *names: str) -> int:
     """How often the code mentions one of the names."""
-    return sum(_names(node)[name] for node in nodes for name in names)
+    return sum(_names(node).get(name, 0) for node in nodes for name in names)
 
 
 @kept
-def _names(node: Node) -> Counter[str]:
+def _names(node: Node) -> dict[str, int]:
     """How often the code mentions each name."""
-    if not isinstance(node, Walked):
-        return Counter([part.name for part in walk(node) if type(part) is Var])
-    found = Counter[str]()
-    for part in children(node):
-        found.update(_names(part))
+    found: dict[str, int] = {}
+    if isinstance(node, If | While | For):
+        for part in children(node):
+            for name, count in _names(part).items():
+                found[name] = found.get(name, 0) + count
+        return found
+    for part in walk(node):
+        if type(part) is Var:
+            found[part.name] = found.get(part.name, 0) + 1
     return found
 
 
@@ -426,6 +429,9 @@ NODE_CLASSES = (
     Range, Elements,
     Assign, Update, Bind, Evaluate, If, While, For, Break, Continue, Return, Pass,
 )  # fmt: skip
+
+IS_NODE = frozenset(NODE_CLASSES)
+"""The same, to look one up in."""
 
 HOLDERS = ("Expr", "Stmt", "Var", "Subscript", "Tuple", "Range", "Elements")
 """The names of types of nodes in the annotations of fields."""

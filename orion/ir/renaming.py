@@ -8,7 +8,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 from orion.ir.function import Function
-from orion.ir.nodes import NODE_CLASSES, PARTS, Bind, Const, Count, Dim, Elements, Node, Range, Var
+from orion.ir.nodes import IS_NODE, PARTS, Bind, Const, Count, Dim, Elements, Node, Range, Var
 from orion.ir.rewriting import with_new
 from orion.ir.spans import with_span
 
@@ -62,7 +62,7 @@ def with_functions(node: F, functions: Mapping[str, str]) -> F:
 def _with_functions(node: Any, functions: Mapping[str, str]) -> Any:
     if isinstance(node, tuple):
         return tuple(_with_functions(item, functions) for item in node)
-    if not isinstance(node, (*NODE_CLASSES, Function)):
+    if type(node) not in IS_NODE and not isinstance(node, Function):
         return functions.get(node, node) if isinstance(node, str) else node
     parts = {field.name: _with_functions(getattr(node, field.name), functions) for field in fields(node)}
     return replace(node, **parts)
@@ -74,9 +74,9 @@ def _name(name: str, names: Names) -> str:
 
 
 def _part(value: Any, names: Names) -> Any:
-    if isinstance(value, NODE_CLASSES):
+    if type(value) in IS_NODE:
         return renamed(value, names)
-    if isinstance(value, tuple):
+    if type(value) is tuple:
         items = tuple([_part(item, names) for item in value])
         return value if all(map(is_, items, value)) else items
     return value

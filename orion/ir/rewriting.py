@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 from typing import Any, TypeGuard, TypeVar
 
 from orion.ir.function import Function
 from orion.ir.nodes import (
-    NODE_CLASSES,
+    IS_NODE,
     PARTS,
     RAISE,
     Assign,
@@ -27,6 +28,7 @@ from orion.ir.nodes import (
 N = TypeVar("N", bound=Node)
 D = TypeVar("D", bound=Function | Node)
 EXPRESSIONS: tuple[type, ...] = Expr.__args__
+IS_EXPRESSION = frozenset(EXPRESSIONS)
 
 
 def with_new(old: D, /, **fields: Any) -> D:
@@ -55,7 +57,7 @@ def rewrite(node: N, change: Callable[[Expr], Expr]) -> N:
         if new is not old:
             changed[name] = new
     result: Any = replace(node, **changed) if changed else node
-    return change(result) if isinstance(result, EXPRESSIONS) else result  # type: ignore[return-value,arg-type]
+    return change(result) if type(result) in IS_EXPRESSION else result  # type: ignore[return-value]
 
 
 def _kept_fields(node: Node) -> tuple[str, ...]:
@@ -71,11 +73,11 @@ def _kept_fields(node: Node) -> tuple[str, ...]:
 
 
 def _rewritten(value: Any, change: Callable[[Expr], Expr]) -> Any:
-    if isinstance(value, NODE_CLASSES):
+    if type(value) in IS_NODE:
         return rewrite(value, change)
-    if isinstance(value, tuple):
-        items = tuple(_rewritten(item, change) for item in value)
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if type(value) is tuple:
+        items = tuple([_rewritten(item, change) for item in value])
+        return value if all(map(is_, items, value)) else items
     return value
 
 

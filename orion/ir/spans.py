@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, TypeVar
 
-from orion.ir.nodes import NODE_CLASSES, Node
+from orion.ir.nodes import IS_NODE, NODE_CLASSES, Node
 from orion.source import Span
 
 NOWHERE = Span("", 0, 0, 0, 0)
 
 N = TypeVar("N", bound=Node)
+
+FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in NODE_CLASSES}
+"""Node class → all its fields, in their order."""
 
 
 def with_span(node: N, span: Span) -> N:
@@ -21,8 +24,8 @@ def with_span(node: N, span: Span) -> N:
 
 def relocated(node: N, place: Callable[[Span], Span]) -> N:
     """Return the node with every span in it mapped."""
-    changed: dict[str, Any] = {f.name: _placed(getattr(node, f.name), place) for f in fields(node) if f.name != "span"}
-    return replace(node, span=place(node.span), **changed)
+    kind: Any = type(node)
+    return kind(*[_placed(getattr(node, name), place) for name in FIELDS[kind]])  # type: ignore[no-any-return]
 
 
 def without_spans(node: N) -> N:
@@ -36,8 +39,9 @@ def without_spans(node: N) -> N:
 
 
 def _placed(value: Any, place: Callable[[Span], Span]) -> Any:
-    if isinstance(value, NODE_CLASSES):
+    kind = type(value)
+    if kind in IS_NODE:
         return relocated(value, place)
-    if isinstance(value, tuple):
-        return tuple(_placed(item, place) for item in value)
-    return value
+    if kind is tuple:
+        return tuple([_placed(item, place) for item in value])
+    return place(value) if kind is Span else value

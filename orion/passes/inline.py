@@ -17,7 +17,7 @@ from typing import Any
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function, HelperLocal
 from orion.ir.nodes import (
-    NODE_CLASSES,
+    IS_NODE,
     Assign,
     Call,
     Choose,
@@ -191,10 +191,10 @@ class _Inliner:
         return replace(expr, **{name: self.part(getattr(expr, name)) for name in names})
 
     def part(self, value: Any) -> Any:
-        if isinstance(value, NODE_CLASSES):
-            return self.expression(value)  # type: ignore[arg-type]
-        if isinstance(value, tuple):
-            return tuple(self.part(item) for item in value)
+        if type(value) in IS_NODE:
+            return self.expression(value)
+        if type(value) is tuple:
+            return tuple([self.part(item) for item in value])
         return value
 
     # ------------------------------------------------------------ one call

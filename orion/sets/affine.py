@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 
 from orion.ir.constants import fold
 from orion.ir.nodes import (
@@ -49,6 +49,9 @@ class Affine:
     least: tuple[str, ...] = ()
     most: tuple[str, ...] = ()
     factors: tuple[tuple[str, int], ...] | None = field(default=None, compare=False, repr=False)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
 
     @property
     def as_upper(self) -> tuple[str, ...]:
@@ -220,11 +223,13 @@ def _binary_of_reads(op: str, left: Form, right: Form, expr: Expr) -> NotAffine:
     return OfReads(first.code, first.why, first.span, first.hint, form=form, reads=reads)
 
 
+@lru_cache(maxsize=1024)
 def integer(value: int) -> Affine:
     """The form of a constant."""
     return Affine(number_text(value), frozenset(), value, factors=(("", value),))
 
 
+@lru_cache(maxsize=1024)
 def itself(name: str) -> Affine:
     """The form of a name of isl's."""
     return Affine(name, frozenset({name}), factors=((name, 1),))

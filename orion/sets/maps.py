@@ -31,6 +31,7 @@ class Maps:
         self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
         self.before: dict[tuple[int, int, int, bool], isl.Map] = {}
+        self.orders: dict[tuple[str, tuple[str, ...], tuple[int, ...], int], isl.Map] = {}
         self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ RESERVED = frozenset({
 })  # fmt: skip
 
 
+LARGEST = 2**31 - 1
+"""The largest number that is surely one of a C `long`."""
+
+
+@lru_cache(maxsize=4096)
 def isl_name(name: str) -> str:
     """A name that isl takes for the Python name: the same unless isl reserves it or it is not ASCII. Different names
     have different ones; none is that of an extent or of anything else that Orion names with two underscores.
@@ -83,4 +89,6 @@ def isl_value(number: int, context: isl.Context) -> isl.Val:
     """An integer of any size as a value of isl."""
     import islpy as isl
 
+    if -LARGEST <= number <= LARGEST:
+        return isl.Val.int_from_si(context, number)
     return isl.Val(number_text(number), context)

@@ -40,6 +40,9 @@ from orion.typing.further_results import element_of
 from orion.typing.results import TypeProblem, product_type
 from orion.typing.value_type import BOOL, COMPLEX, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
+X_Y: tuple[Expr, Expr] = (Var("x", NOWHERE), Var("y", NOWHERE))
+"""What stands for two values of which no more is known."""
+
 HelperType = Callable[[str, tuple[ValueType, ...]], ValueType]
 
 
@@ -62,6 +65,8 @@ class Typing:
     helper_type: HelperType
     truths: Mapping[str, bool] = field(default_factory=dict)
     single: Set[str] = frozenset()
+    found: dict[int, tuple[Expr, ValueType]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Types by the identity of expressions, which are kept so that no other has it."""
 
     def name(self, name: str) -> ValueType:
         """The type of a scalar, a row or an array by its name. KeyError for a name that is not the function's."""
@@ -69,11 +74,16 @@ class Typing:
 
     def of(self, expr: Expr) -> ValueType:
         """The type of an expression over the function's names. UnsupportedLoopError where it has none."""
+        known = self.found.get(id(expr))
+        if known is not None:
+            return known[1]
         try:
-            return self._type(expr)
+            kind = self._type(expr)
         except TypeProblem as problem:
             what, why, hint = problem.what, problem.why, problem.hint
             raise self.refuse(expr, what, why, hint, is_for_numba=problem.is_for_numba) from problem
+        self.found[id(expr)] = expr, kind
+        return kind
 
     def refuse(
         self, expr: Expr, what: str, why: str = "", hint: str = "", *, is_for_numba: bool = False
@@ -152,7 +162,7 @@ class Typing:
             and (isinstance(right, Unary) or (_integer(right) or 0) < 0)
         ):
             return FLOAT  # a Python int to a negative power
-        return operation_type(op, a, b, (print_expr(left), print_expr(right)))
+        return operation_type(op, a, b, (left, right))
 
     def _compare(self, expr: Compare) -> ValueType:
         types = [self._number(operand) for operand in expr.operands]
@@ -352,7 +362,7 @@ def constant_type(value: object) -> ValueType:
     return COMPLEX if isinstance(value, complex) else FLOAT if isinstance(value, float) else NONE
 
 
-def operation_type(op: str, left: ValueType, right: ValueType, written: tuple[str, str] = ("x", "y")) -> ValueType:
+def operation_type(op: str, left: ValueType, right: ValueType, written: tuple[Expr, Expr] = X_Y) -> ValueType:
     """The type of `left op right`, element by element; `written` is what stands for the two."""
     try:
         shape = broadcast(left, right)
@@ -365,8 +375,9 @@ def operation_type(op: str, left: ValueType, right: ValueType, written: tuple[st
         raise TypeProblem(f"`{op}` is not defined for {left.dtype} and {right.dtype}", why, hint) from error
 
 
-def _undefined(op: str, kinds: tuple[ValueType, ValueType], written: tuple[str, str]) -> tuple[str, str]:
+def _undefined(op: str, kinds: tuple[ValueType, ValueType], values: tuple[Expr, Expr]) -> tuple[str, str]:
     """Return why an operation is not defined for two values, and what to write instead."""
+    written = tuple(map(print_expr, values))
     if any(kind.is_complex for kind in kinds):
         return "", "use their parts, `z.real` and `z.imag`, or `abs(z)`"
     if any(kind.items for kind in kinds):

@@ -38,7 +38,6 @@ from orion.ir.nodes import (
     Var,
     While,
 )  # fmt: skip
-from orion.ir.printer import print_expr
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
@@ -129,6 +128,8 @@ class _Inference:
     uses: Uses = NO_USES
     lists: dict[str, Expr] = field(default_factory=dict)
     """The lengths of lists to whose items loops give values (`orion.passes.lists` makes arrays of them)."""
+    current: Typing | None = None
+    """What is known by now, until a name gets another type."""
     items: dict[str, dict[Span, ValueType]] = field(default_factory=dict)
     """The types of their items, by the places where they are given."""
 
@@ -148,8 +149,10 @@ class _Inference:
 
     @property
     def typing(self) -> Typing:
-        helper_type = partial(_helper_type, self.helpers)
-        return Typing(self.arguments, self.names, self.function.source, helper_type, self.truths, self.single)
+        if self.current is None:
+            helper_type, source = partial(_helper_type, self.helpers), self.function.source
+            self.current = Typing(self.arguments, self.names, source, helper_type, self.truths, self.single)
+        return self.current
 
     @property
     def single(self) -> frozenset[str]:
@@ -228,15 +231,16 @@ class _Inference:
         old = self.names.get(name)
         truth = self.truth_of(kind, value)
         if truth is not None and not (self.truths.get(name) or self.truths.get(name) is truth):
-            self.truths[name] = truth
+            self.truths[name], self.current = truth, None
             self.widened |= old is not None
         self.note_wide(name, kind, statement, value)
         joined = self.joined(name, old, kind, value)
         if joined is None:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
             raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
-        self.names[name] = joined
-        self.widened |= old is not None and joined != old
+        if joined != old:
+            self.names[name], self.current = joined, None
+            self.widened |= old is not None
 
     def truth_of(self, kind: ValueType, value: Expr | None) -> bool | None:
         """As `Typing.truth`, of a value that a name is given."""
@@ -264,6 +268,7 @@ class _Inference:
             self.wide.add(name)
             if statement.span in self.uses.in_loops:
                 self.kept.add(name)
+            self.current = None
 
     def is_wide(self, name: str) -> bool:
         """Whether a name keeps such numbers where they are seen: not where it adds to them or multiplies them, which
@@ -305,7 +310,7 @@ class _Inference:
         first = next(iter(items.values()))  # that all are of its type is seen to by `orion.passes.lists`
         lengths = (self.lists[name], *first.lengths)
         old, found = self.names.get(name), ValueType(first.dtype, False, len(lengths), lengths)
-        self.names[name] = found
+        self.names[name], self.current = found, None
         self.widened |= old is not None and old != found
 
     def check_complex(self, place: ValueType, kind: ValueType, statement: Stmt) -> None:
@@ -340,7 +345,7 @@ class _Inference:
         if isinstance(statement.target, Subscript):
             self.check_place(statement.target, statement)
         target, value = self.typing.of(statement.target), self.typing.of(statement.value)
-        written = print_expr(statement.target), print_expr(statement.value)
+        written = statement.target, statement.value
         try:
             result = operation_type(statement.op, target, value, written) if statement.op != "@" else None
         except TypeProblem as problem:
