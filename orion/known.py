@@ -30,6 +30,7 @@ from orion.passes.steps import with_steps
 from orion.plan.deferred_bodies import Bodies
 from orion.plan.plan import FunctionPlan
 from orion.plan.variants import Variant
+from orion.sets.maps import Maps
 from orion.typing.expression_types import Typing
 from orion.typing.integers_at_call import IntegersAtCall
 from orion.typing.lengths import check_lengths, check_unpacked
@@ -55,7 +56,7 @@ class Typed:
     scalar only, and may fail. `asked` are the properties of arrays that variants are for, those of each together: they
     are to be shown in each call. `bodies` keeps those that have been made, by the identities of programs, and `kernels`
     those of loops, with what has the identities in their keys (`orion.pipeline`). `measurements` are what
-    `f.measure` has measured."""
+    `f.measure` has measured. `maps` is what the analysis has made in isl, until a plan takes it."""
 
     given: Types
     function: Function
@@ -71,6 +72,15 @@ class Typed:
     bodies: dict[int, Bodies] = field(default_factory=dict)
     kernels: dict[Key, tuple[KernelSource, Key]] = field(default_factory=dict)
     measurements: Measurements = field(default_factory=Measurements)
+    maps: list[Maps] = field(default_factory=list)
+
+    def take_maps(self) -> Maps:
+        """What the analysis has made in isl, for the first plan: what it reads is mostly there. Nothing for others, as
+        two threads may plan at a time."""
+        try:
+            return self.maps.pop()
+        except IndexError:
+            return Maps()
 
     def stays_in_rows(self, values: Mapping[str, int], longer: frozenset[str]) -> bool:
         """Whether the subscripts of flattened arrays stay within rows, at these values of isl's parameters; see

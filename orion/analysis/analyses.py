@@ -65,12 +65,12 @@ class _Key:
 
 
 class Analyses:
-    """The analyses of the loops of a program and of its variants, with all that they have made in isl (`maps`). `takes`
-    are what is made of each."""
+    """The analyses of the loops of a program and of its variants. What they make in isl is in `maps`, and `takes` are
+    what is made of each."""
 
-    def __init__(self, takes: Iterable[Take]) -> None:
+    def __init__(self, takes: Iterable[Take], maps: Maps) -> None:
         self.takes = tuple(takes)
-        self.maps = Maps()
+        self.maps = maps
         self._found: dict[_Key, Analysis] = {}
         self._peeled_loops: dict[tuple[int, int], tuple[LoopNest, PeeledLoop | None]] = {}
         self._live: dict[int, tuple[Program, dict[int, frozenset[str]]]] = {}

@@ -44,21 +44,23 @@ Noted = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Analyser:
-    """What the analysis of a function depends on beside itself."""
+    """What the analysis of a function depends on beside itself. The forms that rewrites give it have `maps` in common:
+    most of their statements are the same."""
 
     ordered: bool | None
     caches: Caches
     rewrites: tuple[Rewrite, ...]
+    maps: Maps
 
     def analyse(self, function: Function, types: Types, noted: Noted = ()) -> AnalysedFunction:
         """A function with its variants, which note rewrites of the whole function."""
         types = with_local_arrays(types, function)
         typing = infer_types(function, types)
         program = split_program(function, types, self.ordered)
-        seen = Seen(function, self.rewrites, self.caches)
+        seen = Seen(function, self.rewrites, self.caches, self.maps)
         found = variants_of(program, with_local_integers(types, typing), seen)
         variants = tuple(replace(variant, rewrites=noted) for variant in found)
-        return AnalysedFunction(function, types, typing, variants, seen.analyses.maps)
+        return AnalysedFunction(function, types, typing, variants, self.maps)
 
     def for_workers(self, function: Function, types: Types, noted: Noted) -> AnalysedFunction:
         """The same of a form that a rewrite gives a function, for some numbers of workers perhaps. No bit of a result
@@ -153,7 +155,7 @@ def analyse_function(
 ) -> AnalysedFunction:
     """Split a function into loops and analyse them, for `caches`, with rewrites in the order in which they are
     tried."""
-    analyser = _Analyser(ordered, caches, rewrites)
+    analyser = _Analyser(ordered, caches, rewrites, Maps())
     written = found = analyser.analyse(function, types)
     for one in rewrites:
         if isinstance(one, OfFunction) and one.name not in function.without:

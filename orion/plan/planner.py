@@ -80,16 +80,16 @@ Beside = Callable[[tuple[Placement, ...]], float]
 """The bytes that move before and after a loop, given its placements."""
 
 
-def plan_program(variants: Sequence[Variant], sizes: Sizes) -> FunctionPlan:
+def plan_program(variants: Sequence[Variant], sizes: Sizes, maps: Maps | None = None) -> FunctionPlan:
     """The plan of a function for given sizes: of its variants the first whose conditions hold and whose changes pay,
     and for each loop of it the legal candidate that moves the fewest bytes.
 
     Loops are peeled, or put in another order, only where all workers together have so much to do that meeting costs
-    little. What is not taken is told of in the plan.
+    little. What is not taken is told of in the plan. `maps` is what was made in isl before.
     """
     if not sizes.symbolic:
         check_ranges(variants[-1].program.function, sizes.values)
-    maps = Maps()  # is there until all that is made in it is gone
+    maps = maps or Maps()  # is there until all that is made in it is gone
     return choose(tuple(variants), sizes, maps)
 
 

@@ -19,6 +19,7 @@ from orion.plan.verdicts import verdicts
 from orion.rewrites.fuse.found import Found
 from orion.rewrites.reorder.apply import Deferred
 from orion.rewrites.rewrite import OfArrays, OfLoop, OfNeighbours, Rewrite, Site, Tried
+from orion.sets.maps import Maps
 from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import infer_types, with_local_arrays
 
@@ -57,10 +58,12 @@ class Seen:
     """What was found of the loops of a function and of its variants, by the identity of their program and their number.
     `rewrites` are those that are tried: the tiles of new orders are made for `caches`."""
 
-    def __init__(self, function: Function, rewrites: Iterable[Rewrite], caches: Caches = USUAL) -> None:
+    def __init__(
+        self, function: Function, rewrites: Iterable[Rewrite], caches: Caches = USUAL, maps: Maps | None = None
+    ) -> None:
         self.rewrites = tuple(one for one in rewrites if one.name not in function.without)
         self.caches = caches
-        self.analyses = Analyses(one.take for one in self.rewrites if isinstance(one, OfArrays))
+        self.analyses = Analyses((one.take for one in self.rewrites if isinstance(one, OfArrays)), maps or Maps())
         self._found: dict[tuple[int, int], _First] = {}
 
     def look(self, program: Program, number: int, types: Types) -> _First:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orion.sets.affine import Affine
 from orion.sets.names import extent_name, isl_name, isl_value, parameter_list
+from orion.sets.reader import Reader
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -35,6 +36,7 @@ class Maps:
         self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it
+        self._reader = Reader(self.context)
 
     def give_up(self, what: str) -> None:
         """Note what was not found out because it takes too long, and what is taken to be instead."""
@@ -47,29 +49,21 @@ class Maps:
 
     def map(self, text: str) -> isl.Map:
         """The map of a text."""
-        import islpy as isl
-
         found = self._maps.get(text)
         if found is None:
-            found = self._maps[text] = isl.Map(text, self.context)
+            import islpy as isl
+
+            found = self._maps[text] = self._reader.read(text, isl.Map)
         return found
 
     def set(self, text: str) -> isl.Set:
         """The set of a text."""
         found = self._sets.get(text)
         if found is None:
-            found = self._sets[text] = self._read(text)
+            import islpy as isl
+
+            found = self._sets[text] = self._reader.read(text, isl.Set)
         return found
-
-    def _read(self, text: str) -> isl.Set:
-        """The set of a text, by way of that of the same text without a name, which many statements share."""
-        import islpy as isl
-
-        head, _, members = text.partition("{ ")
-        name, _, rest = members.partition("[")
-        if name.isidentifier() and ";" not in rest:
-            return self.set(f"{head}{{ [{rest}").set_tuple_name(name)
-        return isl.Set(text, self.context)
 
     def text(self, relation: isl.Map) -> str:
         """The text of a map, which is the map of it from now on."""

@@ -86,7 +86,7 @@ class _Judge:
             return False  # what is updated in place must see what was written
         pairs = [(read, write) for read in readers for write in self.placed if write.reference.is_write]
         texts = [_earlier(write.reference, read.reference, self.dims) for read, write in pairs]
-        orders = [isl.Map(text, self.maps.context) for text in texts]
+        orders = [self.maps.map(text) for text in texts]
         try:
             with capped(self.maps.context):
                 return not any(

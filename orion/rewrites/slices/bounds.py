@@ -114,7 +114,7 @@ def condition(
     if not names <= known:
         return None
     domain = " and ".join(limits) or "true"
-    broken = " or ".join(f"not ({one.text})" for one in found) or "false"
+    broken = " or ".join(dict.fromkeys(f"not ({one.text})" for one in found)) or "false"
     head, at = parameter_list(names), f"[{', '.join(variables)}]"
     here = isl.Set(f"{head}{{ {at} : {domain} and ({broken}) }}")
     sizes = " and ".join(f"{name} >= 0" for name in sorted(names) if "__" in name) or "true"
