@@ -20,7 +20,7 @@ def contour_integral(H, Y, contour):
         z = contour[k]
         T = np.zeros((n, n), np.complex128)
         for b in range(blocks):
-            T += z ** (blocks // 2 - b) * H[b]
+            T = T * z + H[b]
         X = np.linalg.solve(T, Y)
         if np.abs(z) < 1.0:
             X = -X
@@ -95,9 +95,9 @@ def _energies_arguments(size: str) -> tuple[Any, ...]:
     momenta, energies, frequencies, atoms, near, n = {"tiny": (2, 4, 2, 5, 2, 3), "large": (3, 6, 3, 8, 4, 4)}[size]
     made = np.random.default_rng(n)
     neighbours = made.integers(0, atoms, (atoms, near))
-    dH, G = made.random((atoms, near, 3, n, n)) + 0j, made.random((momenta, energies, atoms, n, n)) + 0j
-    D = made.random((momenta, frequencies, atoms, near, 3, 3)) + 0j
-    return neighbours, dH, G, D, np.zeros((momenta, energies, atoms, n, n), np.complex128)
+    dH, G = made.random((atoms, near, 3, n, n)), made.random((momenta, energies, atoms, n, n))
+    D = made.random((momenta, frequencies, atoms, near, 3, 3))
+    return neighbours, dH, G, D, np.zeros((momenta, energies, atoms, n, n))
 
 
 def accelerations(position, mass, G, softening):
