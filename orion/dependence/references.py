@@ -470,9 +470,17 @@ class _Collector:
 
     def text(self, expr: Var | Subscript) -> str:
         """An access as it is written; by the name of its array where nobody wrote the loops of its subscripts."""
-        if isinstance(expr, Subscript) and not names_in(*expr.index) <= written_names(self.nest.function):
-            return print_expr(expr.base)
-        return print_expr(expr)
+        texts = _texts(self.nest.function)
+        if id(expr) not in texts:
+            is_made = isinstance(expr, Subscript) and not names_in(*expr.index) <= written_names(self.nest.function)
+            texts[id(expr)] = expr, print_expr(expr.base if isinstance(expr, Subscript) and is_made else expr)
+        return texts[id(expr)][1]
+
+
+@kept
+def _texts(_function: Function) -> dict[int, tuple[Expr, str]]:
+    """The texts of accesses by the identity of these, which are kept so that no other has it."""
+    return {}
 
 
 def _may_end(body: tuple[Stmt, ...]) -> bool:

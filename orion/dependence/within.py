@@ -11,14 +11,14 @@ that are too small for the rest of the loop. So P is asked for where an array of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, inner_constraints
 from orion.dependence.references import Reference
-from orion.sets.affine import Affine
+from orion.sets.affine import Affine, itself
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, parameter_list
@@ -41,16 +41,17 @@ def sizes_within(accesses: Accesses, arrays: frozenset[str], maps: Maps) -> str 
     that they are in."""
     import islpy as isl
 
-    context = isl.Context()
+    read = Maps()
+    context = read.context
     own = [(reference, space) for reference, space in accesses if reference.array in arrays]
+    sure = [one for one in accesses if not one[0].is_may]
     try:
-        found = _Members(context)
-        negative = found.of(own, "{form} < 0")
-        sure = [one for one in accesses if not one[0].is_may]
-        leaving = found.of(sure, "({form} >= {extent} or {form} < -{extent})")
+        negative = _members(own, lambda form, _: isl.Set.from_basic_set(form.neg_basic_set()), read)
         with capped(context, MAX_OPERATIONS):
             if all(found.is_empty() for found in negative):
                 return None
+        leaving = _members(sure, lambda form, extent: form.ge_set(extent).union(form.lt_set(extent.neg())), read)
+        with capped(context, MAX_OPERATIONS):
             return str(_none_of(leaving, context))
     except (CapReached, isl.Error):
         maps.give_up("at which sizes all subscripts stay in their arrays was not found out; any size counts")
@@ -85,36 +86,23 @@ def _none_of(leaving: Sequence[isl.Set], context: isl.Context) -> isl.Set:
     return sizes
 
 
-class _Members:
-    """For affine subscripts of accesses the iterations for which a condition holds, each set once. isl reads what they
-    have in common once: to read a text takes far longer than to intersect."""
-
-    def __init__(self, context: isl.Context) -> None:
-        self.context = context
-        self.read: dict[str, isl.Set] = {}
-
-    def of(self, accesses: Accesses, condition: str) -> list[isl.Set]:
-        found: dict[tuple[str, str], isl.Set] = {}
-        for reference, space in accesses:
-            if reference.blur is not None or not _has_known_trips(reference):
-                continue
-            own = _own(reference, space)
-            dims, inside = _iterations(reference, space, own)
-            for axis, form in enumerate(reference.axes):
-                if isinstance(form, Affine):
-                    extent = extent_name(reference.array, axis)
-                    names = parameter_list({*form.names, extent}.difference(own))
-                    holds = f"{names}{{ {dims} : {condition.format(form=f'({form.text})', extent=extent)} }}"
-                    if (inside, holds) not in found:
-                        found[inside, holds] = self.set(inside).intersect(self.set(holds))
-        return list(found.values())
-
-    def set(self, text: str) -> isl.Set:
-        import islpy as isl
-
-        if text not in self.read:
-            self.read[text] = isl.Set(text, self.context)
-        return self.read[text]
+def _members(accesses: Accesses, condition: Callable[[isl.Aff, isl.Aff], isl.Set], maps: Maps) -> list[isl.Set]:
+    """For every affine subscript of these accesses the iterations for which a condition on it and on the extent of its
+    axis holds, each set once."""
+    found: dict[tuple[str, str, str], isl.Set] = {}
+    for reference, space in accesses:
+        if reference.blur is not None or not _has_known_trips(reference):
+            continue
+        dims = (*space.dims, *space.values, *(loop.var for loop in reference.inner))
+        inside = _iterations(reference, space, dims)
+        for axis, form in enumerate(reference.axes):
+            if isinstance(form, Affine):
+                extent = extent_name(reference.array, axis)
+                key = inside, form.text, extent
+                if key not in found:
+                    sides = maps.functions("", dims, "", (form, itself(extent)))
+                    found[key] = maps.set(inside).intersect(condition(sides.get_at(0), sides.get_at(1)))
+    return list(found.values())
 
 
 def _has_known_trips(reference: Reference) -> bool:
@@ -122,17 +110,12 @@ def _has_known_trips(reference: Reference) -> bool:
     return all(isinstance(form, Affine) for form in bounds)
 
 
-def _own(reference: Reference, space: Space) -> tuple[str, ...]:
-    """The dimensions of the iterations that make an access."""
-    return (*space.dims, *space.values, *(loop.var for loop in reference.inner))
-
-
-def _iterations(reference: Reference, space: Space, own: Sequence[str]) -> tuple[str, str]:
-    """The `own` dimensions of the iterations that make an access as text, and these as the text of an isl set."""
+def _iterations(reference: Reference, space: Space, dims: Sequence[str]) -> str:
+    """The iterations that make an access, in these dimensions, as the text of an isl set."""
     inner = chain.from_iterable(inner_constraints(loop) for loop in reference.inner)
     constraints = [*space.constraints, *space.equations, *inner, *(guard.text for guard in reference.guards)]
     bounds = [bound for loop in reference.inner for bound in (loop.start, loop.stop, loop.step)]
     names = space.names.union(*(guard.names for guard in reference.guards))
     names = names.union(*(bound.names for bound in bounds if isinstance(bound, Affine)))
-    dims = f"[{', '.join(own)}]"
-    return dims, f"{parameter_list(names.difference(own))}{{ {dims} : {' and '.join(constraints) or 'true'} }}"
+    head, inside = parameter_list(names.difference(dims)), " and ".join(constraints) or "true"
+    return f"{head}{{ [{', '.join(dims)}] : {inside} }}"

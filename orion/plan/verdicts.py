@@ -10,7 +10,8 @@ from orion.dependence.region import known_of
 from orion.dependence.repeated import repeated_reasons
 from orion.dependence.study import Study, study_nest
 from orion.ir.assigned import assigned_by
-from orion.ir.nodes import For, Node, Range, Var, children, every
+from orion.ir.kept import kept
+from orion.ir.nodes import For, If, Node, Range, While, children, every, names_in
 from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
@@ -93,7 +94,8 @@ def _planned(
 
 def _gone(carried: tuple[Dependence, ...], rest: tuple[Dependence, ...]) -> tuple[str, ...]:
     """The arrays of dependences that do not count."""
-    return tuple(dict.fromkeys(one.array for one in carried if one not in rest))
+    kept = {id(one) for one in rest}
+    return tuple(dict.fromkeys(one.array for one in carried if id(one) not in kept))
 
 
 def _studied(study: Study, nest: LoopNest, types: Types, maps: Maps) -> Iterator[Verdict]:
@@ -129,25 +131,25 @@ def _loops_around(outer: For, inner: For) -> list[For]:
     return [loop for loop in loops if loop is not inner and any(node is inner for node in every(For, loop))]
 
 
-def _names_outside(outer: For, inner: For) -> frozenset[str]:
-    """The names that are used in `outer` but not inside of `inner`, nor as the variable of a loop next to it."""
-    names: set[str] = set()
-    waiting: list[tuple[Node, frozenset[str]]] = [(outer, frozenset())]
-    while waiting:
-        node, bound = waiting.pop()
-        if node is inner:
-            continue
-        if isinstance(node, Var) and node.name not in bound:
-            names.add(node.name)
-        waiting += [(child, bound | _bound_in(node, child, inner)) for child in children(node)]
-    return frozenset(names)
+def _names_outside(outer: Node, inner: For) -> frozenset[str]:
+    """The names that are used in `outer` but not inside of `inner`, nor as the variable of a loop next to it: `inner`
+    may assign the variables of loops around it."""
+    if outer is inner:
+        return frozenset()
+    if all(part is not inner for part in every(For, outer)):
+        return _free_names(outer)
+    return frozenset[str]().union(*(_names_outside(part, inner) for part in children(outer)))
 
 
-def _bound_in(node: Node, child: Node, inner: For) -> frozenset[str]:
-    """The variable of a loop, for what stands in its body; none where `inner`, which may assign it, is there too."""
-    if isinstance(node, For) and child is not node.space and all(part is not inner for part in every(For, node)):
-        return frozenset(assigned_by(node))
-    return frozenset()
+@kept
+def _free_names(node: Node) -> frozenset[str]:
+    """The names that are used in code, but for the variables of loops in the bodies of these."""
+    if isinstance(node, For):
+        inside = frozenset[str]().union(*map(_free_names, node.body))
+        return inside.difference(assigned_by(node)).union(names_in(node.space))
+    if isinstance(node, If | While):
+        return frozenset[str]().union(*map(_free_names, children(node)))
+    return frozenset(names_in(node))
 
 
 def _carries(dependence: Dependence, depth: int, maps: Maps) -> bool:
