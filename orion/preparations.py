@@ -21,7 +21,7 @@ from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
 from orion.frontend.buffers import NO_BUFFERS, BufferOf, LateOf, SameCode
 from orion.frontend.locate import FileLines
 from orion.frontend.matrices import Matrix
-from orion.frontend.parse import maps_of, matrix_names
+from orion.frontend.parse import sparse_uses
 from orion.frontend.replicas import ReplicaOf
 from orion.ir.function import Rekeyed
 from orion.prepare import Preparation, is_late
@@ -52,11 +52,12 @@ class Preparations:
         """The stages for calls that leave these numbers to their defaults, and have such arguments; the arguments with
         the sparse arrays that have maps of keys as keys."""
         matrices: tuple[tuple[str, Matrix], ...] = ()
-        if self._may_be_matrices:
-            given = [(name, arguments[name]) for name in self._may_be_matrices]
+        may_be_matrices, may_be_mapped = self._sparse_uses
+        if may_be_matrices:
+            given = [(name, arguments[name]) for name in may_be_matrices]
             found = [(name, value) for name, value in given if type(value) is not ndarray and is_matrix(value)]
             matrices = tuple((name, Matrix(not isinstance(one, SparseArray), one.ndim)) for name, one in found)
-        rekeyed = self._rekeyings.of(self._may_be_mapped, arguments) if self._may_be_mapped else None
+        rekeyed = self._rekeyings.of(may_be_mapped, arguments) if may_be_mapped else None
         buffers = NO_BUFFERS
         if self._options.relax or any(map(is_late, arguments.values())):
             buffers = buffers_among(arguments, self._options.relax)
@@ -77,14 +78,11 @@ class Preparations:
         return self._others[key], arguments | (rekeyed or {})
 
     @cached_property
-    def _may_be_mapped(self) -> tuple[Rekeyed, ...]:
-        """The sparse arrays of which maps of keys may be made keys: where any order of their elements will do."""
-        return () if self._options.ordered else maps_of(self._function, self._lines)
-
-    @cached_property
-    def _may_be_matrices(self) -> tuple[str, ...]:
-        """The arguments that may be sparse matrices, by what the function does with them."""
-        return tuple(sorted(matrix_names(self._function, self._lines)))
+    def _sparse_uses(self) -> tuple[tuple[str, ...], tuple[Rekeyed, ...]]:
+        """The arguments that may be sparse matrices, by what the function does with them, and the sparse arrays of
+        which maps of keys may be made keys: where any order of their elements will do."""
+        matrices, mapped = sparse_uses(self._function, self._lines)
+        return tuple(sorted(matrices)), () if self._options.ordered else mapped
 
 
 def buffers_among(arguments: Mapping[str, Any], relaxed: tuple[str, ...]) -> tuple[LateOf, ...]:

@@ -231,21 +231,14 @@ def _with_parts(params: tuple[str, ...], parts: tuple[MatrixPart, ...], definiti
     return tuple(found)
 
 
-def maps_of(function: FunctionType, lines: FileLines) -> tuple[Rekeyed, ...]:
-    """The sparse arrays of a function that maps of keys may be made keys of, by its source; none where that cannot be
-    had."""
+def sparse_uses(function: FunctionType, lines: FileLines) -> tuple[frozenset[str], tuple[Rekeyed, ...]]:
+    """The parameters of a function that may be sparse matrices, and the sparse arrays that maps of keys may be made
+    keys of, by its source; none where that cannot be had."""
     try:
-        return write_out_maps(locate(function, lines).definition, outer_names(function))
+        definition = locate(function, lines).definition
+        return candidates(definition), write_out_maps(definition, outer_names(function))
     except UnsupportedLoopError:
-        return ()
-
-
-def matrix_names(function: FunctionType, lines: FileLines) -> frozenset[str]:
-    """The parameters of a function that may be sparse matrices, by its source; none where that cannot be had."""
-    try:
-        return candidates(locate(function, lines).definition)
-    except UnsupportedLoopError:
-        return frozenset()
+        return frozenset(), ()
 
 
 def _header_end(definition: ast.FunctionDef) -> ast.AST:

@@ -57,6 +57,7 @@ class _Analyser:
         types = with_local_arrays(types, function)
         typing = infer_types(function, types)
         program = split_program(function, types, self.ordered)
+        self.maps.given_up()  # of another form
         seen = Seen(function, self.rewrites, self.caches, self.maps)
         found = variants_of(program, with_local_integers(types, typing), seen)
         variants = tuple(replace(variant, rewrites=noted) for variant in found)

@@ -47,9 +47,10 @@ def _before(program: Program, loop: AnalysedLoop, types: Types, analyses: Analys
         return None
     types = with_local_arrays(types, changed.function)
     last = loop.nest.number + len(changed.nests) - len(program.nests)
-    *copies, freed = (analyses.of(changed, number, types).loop for number in range(loop.nest.number, last + 1))
+    freed = analyses.of(changed, last, types).loop
     if not freed.candidates:
         return None
+    copies = (analyses.of(changed, number, types).loop for number in range(loop.nest.number, last))
     freed = replace(freed, rewrites=(*freed.rewrites, "copy_in"))
     return Replacement(changed, (*copies, freed), (), ("copy_in",))
 

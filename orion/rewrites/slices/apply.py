@@ -51,6 +51,7 @@ from orion.passes.homes import living_around
 from orion.passes.sizes import with_arrays
 from orion.rewrites.slices.bounds import Extent, at_most, condition, equal, extent_of, inside
 from orion.rewrites.slices.find import is_over_slices, is_slow, meets_itself, placed, writes_rows
+from orion.sets.maps import Maps
 from orion.source import Span
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
@@ -311,8 +312,9 @@ class _Writer:
         yield from self.few
         given = GivenSizes.of(self.function, self.types)
         alike = [equal(*pair) for one in self.function.local_arrays if one.name in made for pair in one.alike]
+        maps = Maps()
         for index, checks, around in self.conditions:
-            found = condition(index, [*checks, *alike], around, given.forms, given.known)
+            found = condition(index, [*checks, *alike], around, given.forms, given.known, maps)
             if found is None:
                 raise NoLoopsError
             if found.names:

@@ -24,6 +24,7 @@ from orion.ir.nodes import Binary, Compare, Const, Expr, For, Range, Slice, Unar
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.sums import plus
 from orion.sets.affine import Affine, Form, affine_condition, affine_form, parameter
+from orion.sets.maps import Maps
 from orion.sets.names import isl_name, parameter_list
 
 ZERO = Const(0, NOWHERE)
@@ -85,14 +86,18 @@ def _bound(bound: Expr, length: Expr) -> tuple[Expr, ...]:
 
 
 def condition(
-    index: int, holds: Sequence[Compare], around: Sequence[For], scope: Mapping[str, Form], known: frozenset[str]
+    index: int,
+    holds: Sequence[Compare],
+    around: Sequence[For],
+    scope: Mapping[str, Form],
+    known: frozenset[str],
+    maps: Maps | None = None,
 ) -> OfSizes | None:
     """The calls in which comparisons hold in all iterations of the loops `around`, as a condition of the `for` of that
     number; None where that cannot be told, or there are none. `scope` has the forms of names outside these loops, and
-    `known` the parameters that a call has values for.
+    `known` the parameters that a call has values for. What isl reads is kept in `maps`.
     """
-    import islpy as isl
-
+    maps = maps or Maps()
     ranges = [loop.space for loop in around if isinstance(loop.space, Range)]
     own = {space.var: parameter(space.var) for space in ranges}
     if len(ranges) < len(around):
@@ -116,7 +121,7 @@ def condition(
     domain = " and ".join(limits) or "true"
     broken = " or ".join(dict.fromkeys(f"not ({one.text})" for one in found)) or "false"
     head, at = parameter_list(names), f"[{', '.join(variables)}]"
-    here = isl.Set(f"{head}{{ {at} : {domain} and ({broken}) }}")
+    here = maps.set(f"{head}{{ {at} : {domain} and ({broken}) }}")
     sizes = " and ".join(f"{name} >= 0" for name in sorted(names) if "__" in name) or "true"
-    free = here.params().complement().gist(isl.Set(f"{head}{{ : {sizes} }}")).coalesce()
+    free = here.params().complement().gist(maps.set(f"{head}{{ : {sizes} }}")).coalesce()
     return None if free.is_empty() else as_assumed(index, free)
