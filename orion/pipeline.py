@@ -273,7 +273,9 @@ def analyse(function: Function, types: Types, ordered: bool | None, caches: Cach
     needed = ((one for one in variant.program.function.assumed if isinstance(one, OfArray)) for variant in every)
     properties = frozenset(frozenset((one.array, one.has) for one in together) for together in needed) - {frozenset()}
     asked = Asked(properties, _deciding(every, types) - written if dynamic else frozenset())
-    return Typed(types, function, typing, every, checks, written, parameters, caches, made, guarded, asked, maps=[found.maps])
+    return Typed(
+        types, function, typing, every, checks, written, parameters, caches, made, guarded, asked, maps=[found.maps]
+    )
 
 
 def with_costly_scans(every: tuple[Variant, ...]) -> tuple[Variant, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def mlp(x, w1, b1, w2, b2, w3, b3):
 def _mlp_arguments(size: str) -> tuple[Any, ...]:
     n, widths = {"tiny": (4, (3, 12, 8, 5)), "large": (16, (6, 60, 50, 10))}[size]
     made = np.random.default_rng(n)
-    layers = zip(widths[:-1], widths[1:], strict=True)
+    layers = pairwise(widths)
     return made.random((n, widths[0])), *(made.random(shape) for k, m in layers for shape in ((k, m), (m,)))
 
 
@@ -128,7 +129,7 @@ def _lenet_arguments(size: str) -> tuple[Any, ...]:
     side = ((h - 4) // 2 - 4) // 2
     shapes = [(n, h, h, 1), (5, 5, 1, 3), (3,), (5, 5, 3, widths[0]), (widths[0],)]
     inner = (side * side * widths[0], *widths[1:])
-    shapes += [shape for k, m in zip(inner[:-1], inner[1:], strict=True) for shape in ((k, m), (m,))]
+    shapes += [shape for k, m in pairwise(inner) for shape in ((k, m), (m,))]
     return tuple(made.random(shape, dtype=np.float32) for shape in shapes)
 
 

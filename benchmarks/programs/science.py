@@ -59,13 +59,13 @@ def _crc_arguments(size: str) -> tuple[Any, ...]:
 @orion.parallel_for
 def mandelbrot(x, y, rounds, horizon):
     C = x + y[:, np.newaxis] * 1j
-    N = np.zeros(C.shape, np.int64)
+    count = np.zeros(C.shape, np.int64)
     Z = np.zeros(C.shape, np.complex128)
     for n in range(rounds):
         inside = np.abs(Z) < horizon
-        N = np.where(inside, n, N)
+        count = np.where(inside, n, count)
         Z = np.where(inside, Z * Z + C, Z)
-    return Z, np.where(N == rounds - 1, 0, N)
+    return Z, np.where(count == rounds - 1, 0, count)
 
 
 def _mandelbrot_arguments(size: str) -> tuple[Any, ...]:

@@ -21,8 +21,8 @@ from orion.ir.nodes import For, Range, Var, every, walk
 from orion.ir.program import LoopNest, Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import SparseType, Types
 from orion.reasons import Reason
-from orion.sets.conditions import all_of
 from orion.sets.affine import Affine, Form, NotAffine, affine_form, has_unit_step, parameter, step_form
+from orion.sets.conditions import all_of
 from orion.sets.maps import Maps
 from orion.sets.names import extent_name, isl_name, number_text, parameter_list, product_text
 

@@ -1,7 +1,7 @@
 """isl's sets and maps from text, in parts: what conditions have in common is read once.
 
-isl takes 30 µs for each comparison that it reads, and 5 µs to intersect two sets. It reads `a and b` as the intersection
-of what it reads of `a` and of `b`, and `a or b` as their union, so that both ways give the same set.
+isl takes 30 µs for each comparison that it reads, and 5 µs to intersect two sets. It reads `a and b` as the
+intersection of what it reads of `a` and of `b`, and `a or b` as their union, so that both ways give the same set.
 """
 
 from __future__ import annotations

@@ -79,7 +79,6 @@ class _Judge:
     placed: tuple[Placed, ...]
 
     def may_see_copy(self, reads: Sequence[Subscript]) -> bool:
-        import islpy as isl
 
         readers = [one for one in self.placed if one.reference.subscript in reads]
         if not readers or any(one.reference.is_write or one.reference.blur for one in readers):
