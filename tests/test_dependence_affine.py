@@ -14,7 +14,9 @@ from orion.ir.nodes import Binary, Call, Compare, Const, Expr, Unary, Var
 from orion.ir.printer import print_expr
 from orion.ir.spans import NOWHERE
 from orion.sets.affine import Affine, affine_condition, affine_form, parameter
+from orion.sets.conditions import all_of
 from orion.sets.names import parameter_list
+from orion.sets.reader import Reader
 
 NAMES = ("i", "j", "n", "mod")
 SCOPE = {name: parameter(name) for name in NAMES}
@@ -121,3 +123,35 @@ def test_loops_whose_subscripts_and_bounds_begin_with_a_minus(f):
         f.plan(found, 2).check()
         f(found, 2)
     np.testing.assert_array_equal(found, wanted)
+
+
+TEXTS = (
+    "[n, m] -> { S1[i, j] : 0 <= i < n and 0 <= j and j < (m - 1) }",
+    "[m, n] -> { [i] -> A[x0, x1] : 0 <= i < n and ((i >= 0 and x0 = i) or (i < 0 and x0 = i + n)) and 0 <= x1 < m }",
+    "[n] -> { S0[i] -> total[] : 0 <= i and i < n }",
+    "[n] -> { S0[i] : i mod 3 = 0 and not ((i < 2)) and (i < n or (i = 7 and n > 2) or i > 90) }",
+    "[n] -> { [i] : exists j: 0 <= j < n and i = 2 * j }",
+    "[n] -> { [i] : 0 <= i and i < n or i = -3 }",
+    "[n] -> { [i = 2n] : i >= 0 and n < 9 }",
+    "[n] -> { : n >= 0 and n < 7 }",
+    "[n] -> { [i] : 0 <= i < n; [i] : i = -4 and n > 0 }",
+)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_is_read_in_parts_is_what_isl_reads(text):
+    context = isl.Context()
+    kind = isl.Map if "] -> " in text.partition("{")[2] else isl.Set
+    reader, wanted = Reader(context), kind(text, context)
+    for found in (reader.read(text, kind), reader.read(text, kind)):
+        assert found.is_equal(wanted)
+        assert str(found.get_space()) == str(wanted.get_space())
+
+
+def test_conditions_that_hold_together_are_one():
+    first, second = ("(n = 0 or (n > 0 and m >= n))", ("m", "n")), ("(n = 0 or (n > 0 and k = m))", ("k", "m", "n"))
+    (found,), names = all_of((first, second, first))
+    wanted = isl.Set(f"[k, m, n] -> {{ : {first[0]} and {second[0]} }}")
+    assert isl.Set(f"[k, m, n] -> {{ : {found} }}").is_equal(wanted)
+    assert names == {"k", "m", "n"}
+    assert all_of((first,)) == ((first[0],), {"m", "n"})
