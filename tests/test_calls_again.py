@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import orion
+from orion.runtime.memory import RunMemory
 from orion.runtime.threads.again import MISSED, RunAgain
+from orion.runtime.threads.pool import Pool
 from tests.trials import TIMES
 
 FACTOR = 2.0
@@ -278,6 +280,59 @@ def test_parked_workers_do_other_things_and_sleep_between_calls(workers, calls_a
             np.testing.assert_array_equal(a, 2.0 * (b + FACTOR))
             assert other(a, b, 50, 3.0) == expected
     assert len(calls_again) > 5
+
+
+def divided_at(a, b, m):
+    for i in range(len(a)):
+        a[i] = 100 // (i - m) + b[i]
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_an_error_of_one_function_is_told_while_workers_are_parked_for_another(workers, calls_again):
+    """The worker was woken for `scaled`, and does what is posted for `divided_at`."""
+    one, other = orion.parallel_for(scaled), orion.parallel_for(divided_at)
+    a, b, c, d = np.zeros(40, int), np.zeros(40, int), np.zeros(20), np.arange(20.0)
+    with orion.session(workers=workers, force_parallel=True):
+        for _ in range(3):
+            other(a, b, -1)
+            one(c, d, 20, 1.0)
+        for _ in range(5):
+            time.sleep(0.1)
+            one(c, d, 20, 1.0)
+            with pytest.raises(ZeroDivisionError):
+                other(a, b, 35)
+            one(c, d, 20, 1.0)
+            other(a, b, -1)
+            np.testing.assert_array_equal(c, d + FACTOR)
+    assert len(calls_again) > 15
+
+
+@pytest.mark.parametrize("where", ["park", "abort"])
+def test_control_c_may_come_anywhere_while_workers_are_woken(where, monkeypatch, calls_again):
+    looped = orion.parallel_for(scaled)
+    a, b = np.zeros(20), np.arange(20.0)
+    park, abort, left = Pool.park, RunMemory.abort, {"park": 1, "abort": 1 if where == "abort" else 0}
+
+    def interrupted(name, then):
+        def instead(*given):
+            if left[name]:
+                left[name] -= 1
+                raise KeyboardInterrupt
+            return then(*given)
+
+        return instead
+
+    with orion.session(workers=2, force_parallel=True):
+        for _ in range(3):
+            looped(a, b, 20, 1.0)
+        time.sleep(0.3)  # the other worker is away
+        monkeypatch.setattr(Pool, "park", interrupted("park", park))
+        monkeypatch.setattr(RunMemory, "abort", interrupted("abort", abort))
+        with pytest.raises(KeyboardInterrupt):
+            looped(a, b, 20, 3.0)
+        looped(a, b, 20, 2.0)
+    np.testing.assert_array_equal(a, 2.0 * (b + FACTOR))
+    assert not any(left.values())
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])

@@ -14,6 +14,7 @@ from orion.plan.deal import dealt_by_times
 from orion.plan.plan import Listed, LoopPlan, with_deal
 from orion.schedule.build import most_workers
 from orion.schedule.schedule import Schedule
+from orion.sets.names import extent_name
 from orion.verify.proved import proved_schedule
 
 OUTPUTS = ("partial", "chosen", "carried")
@@ -48,6 +49,17 @@ class PreparedLoop:
     def writes(self) -> frozenset[str]:
         """The arrays that the loop writes."""
         return frozenset(p.array for p in self.plan.placements if p.is_written)
+
+    @cached_property
+    def predicted_ns(self) -> float | None:
+        """The predicted time of the loop on one worker, at the sizes of the call, in nanoseconds; None where nothing is
+        known of it."""
+        plan, known = self.plan, dict(self.plan.known)
+        if plan.iterations is None:
+            return None
+        names = {a.name: [extent_name(a.name, axis) for axis in range(a.ndim)] for _, a in self.array_arguments()}
+        shapes = {array: tuple(map(known.__getitem__, own)) for array, own in names.items() if known.keys() >= {*own}}
+        return predicted_ns(plan.nest, plan.iterations, shapes, known)
 
     def ndim_of(self, array: str) -> int:
         """The number of dimensions of an array that the loop touches."""
@@ -139,7 +151,7 @@ class PreparedProgram:
 
         def dealt(loop: PreparedLoop) -> PreparedLoop:
             plan, schedule = loop.plan, loop.schedule
-            is_shared = schedule.workers > 1 if was_shared else not is_short(plan)
+            is_shared = schedule.workers > 1 if was_shared else not is_short(loop)
             count = most_workers(plan, workers) if is_shared else 1
             if count == schedule.workers:
                 return loop
@@ -189,9 +201,9 @@ class PreparedProgram:
         return frozenset[str]().union(*(loop.writes for loop in self.loops))
 
 
-def is_short(plan: LoopPlan) -> bool:
+def is_short(loop: PreparedLoop) -> bool:
     """Whether it would cost more to wake other workers for a loop than it takes, as far as its time is known."""
-    return plan.iterations is not None and predicted_ns(plan.nest, plan.iterations, {}, {}) < DISPATCH_NS
+    return loop.predicted_ns is not None and loop.predicted_ns < DISPATCH_NS
 
 
 def conflict(first: PreparedLoop, second: PreparedLoop) -> bool:

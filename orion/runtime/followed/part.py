@@ -78,12 +78,14 @@ def _as_arrays(found: Instructions) -> Variant:
 @dataclass(slots=True, eq=False)
 class FollowedPart:
     """One worker's part of followed steps: what follows their instructions, and the parts of the loops that they start.
-    `table` is made when it is first needed."""
+    `table` is made when it is first needed. `at_once` is how many loops were started last without looking whether
+    other workers are asked for."""
 
     steps: FollowedSteps
     parts: tuple[LoopPart, ...]
     follow: Callable[..., None]
     table: Any = None
+    at_once: int = 1
 
     def go_on(self, following: Following, meeting: Sequence[Any], of_worker: tuple[int, int], starts: int) -> int:
         """Follow the steps until they are done, or so many loops were started, given the arguments of the walk of the

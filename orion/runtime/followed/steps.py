@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from orion.cost.grid import predicted_ns
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads, exposure
 from orion.ir.followable import Together, followable, started_by
@@ -117,8 +116,7 @@ def is_short(loop: PreparedLoop) -> bool:
         return False
     if any(argument.kind == "ended" for argument in loop.kernel.arguments):
         return False
-    iterations = loop.plan.iterations
-    return iterations is None or predicted_ns(loop.plan.nest, iterations, {}, {}) < SHORT_NS
+    return loop.predicted_ns is None or loop.predicted_ns < SHORT_NS
 
 
 # ---------------------------------------------------------------- names

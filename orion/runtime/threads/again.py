@@ -39,7 +39,7 @@ def may_run_again(prepared: PreparedProgram, loaded: LoadedProgram) -> bool:
         return False  # the interpreter runs the kernels, or how many threads BLAS has is to be said
     is_plain = not (function.late or function.bars or function.outside or function.accumulated)
     is_plain = is_plain and not any(loop.sparse or loop.plan.copies for loop in prepared.loops)
-    is_settled = prepared.is_single_loop or all(is_short(loop.plan) for loop in prepared.loops)
+    is_settled = prepared.is_single_loop or all(is_short(loop) for loop in prepared.loops)
     return is_plain and is_settled and all(len(parts) for parts in loaded.parts)
 
 

@@ -83,7 +83,7 @@ class SkeletonWorker:
     def follow(self, number: int, *values: Any) -> tuple[Any, ...] | None:
         """Run this worker's part of followed steps, some loops at a time."""
         following = self._worker.begin_following(number, values)
-        count = 1
+        count = self._worker.followed[number].at_once
         while following is not None and not following.is_done:
             begun = self._begin(count)
             start = perf_counter_ns()
@@ -94,6 +94,7 @@ class SkeletonWorker:
                 count *= 2
             elif taken > MOST_NS:
                 count = max(1, count // 2)
+            self._worker.followed[number].at_once = count
         return None if following is None else following.found()
 
     def _go_on(self, number: int, following: Following, starts: int) -> None:

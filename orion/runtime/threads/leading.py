@@ -66,7 +66,6 @@ class Leading:
         )
         self._known: dict[Any, Posted] = {}
         self._posted: Posted | None = None
-        self._boxes = np.zeros((0, BOX), np.int64)
 
     @property
     def memory(self) -> RunMemory:
@@ -103,44 +102,40 @@ class Leading:
 
     def run(self, posted: Posted, registers: Ints, state: Ints, pool: Pool) -> None:
         """Have all workers follow what is posted, with these registers and this state of worker 0."""
-        boxes = self._boxes = pool.boxes_for(self.loaded.workers)
-        self._posted = posted
+        boxes = pool.boxes_for(self.loaded.workers)
+        self._posted, pool.leading = posted, self
         boxes[1:, ROWS:] = posted.boxes[1:, ROWS:]
         arguments = (boxes, posted.rows, registers, posted.tables[0].rows, state, self.memory.control)
         try:
             if self._lead(*arguments, False):
-                pool.park(self.serve, self.loaded.workers)
+                pool.park(serve, self.loaded.workers)
                 self._lead(*arguments, True)
-        except Exception as error:
+        except BaseException as error:
+            self._leave(pool)
+            if not isinstance(error, Exception):
+                raise
             self._note(error, posted, 0, state)
-            self._leave()
-        except BaseException:
-            self._leave()
-            raise
         if (self.memory.control[:, 0] != GO).any():
             self.memory.abort()
             raise AbortedError
 
-    def _leave(self) -> None:
-        """Have the others leave, and wait until they have."""
-        self.memory.abort()
+    def _leave(self, pool: Pool) -> None:
+        """Have the others leave, and wait until they have: whatever point `run` was left at, some may still be away
+        from what was posted. Further Ctrl-Cs don't hurry it."""
         while True:
             try:
-                self._gather(self._boxes, self.memory.control)
+                self.memory.abort()
+                pool.park(serve, self.loaded.workers)
+                self._gather(pool.boxes_for(self.loaded.workers), self.memory.control)
                 return
             except KeyboardInterrupt:
                 continue
 
-    def serve(self, worker: int) -> None:
-        """What another worker does while it is parked: it follows what is posted, and notes what is wrong with it."""
-        box = self._boxes[worker]
-        try:
-            self._serve(box)
-        except Exception as error:
-            assert self._posted is not None
-            self._note(error, self._posted, worker, self._posted.states[worker])
-            self.memory.abort()
-            box[STATE] = AWAY
+    def note(self, error: Exception, worker: int) -> None:
+        """Note what is wrong with what another worker follows, and have all leave."""
+        assert self._posted is not None
+        self._note(error, self._posted, worker, self._posted.states[worker])
+        self.memory.abort()
 
     def _note(self, error: Exception, posted: Posted, worker: int, state: Ints) -> None:
         part = posted.parts[worker][state.item(RUNNING)]
@@ -148,6 +143,18 @@ class Leading:
             self._left_by(error, part.loop.kernel, part.control)
         except Exception as better:
             self.errors.append(better)
+
+
+def serve(pool: Pool, worker: int) -> None:
+    """What another worker does while it is parked: it follows what is posted, by whatever program."""
+    from orion.kernel.build.walker import server
+
+    box = pool.boxes[worker]
+    try:
+        server()(box)
+    except Exception as error:
+        pool.leading.note(error, worker)
+        box[STATE] = AWAY
 
 
 class Leader(Worker):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -97,13 +99,15 @@ class Pool:
 
     The body must raise nothing in the other members. No run may be under way when the pool is closed.
 
-    Between runs, members may stay in compiled code, each with its row of `boxes` (`orion.kernel.parking`).
+    Between runs, members may stay in compiled code, each with its row of `boxes` (`orion.kernel.parking`). `leading` is
+    what posted to them last.
     """
 
     def __init__(self) -> None:
         self._others: list[Member] = []
         self._job: Job | None = None
         self.boxes: Ints = _boxes(1)
+        self.leading: Any = None
 
     def run(self, body: Body, members: int, abort: Callable[[], None]) -> None:
         """Run `body(m)` on members 0 … `members` - 1 and return when all are through.
@@ -149,9 +153,9 @@ class Pool:
             hint = "ask for fewer workers, orion.init(workers=...), or raise the system's limit (`ulimit -u`)"
             raise ArgumentError(describe(what, why=f"{error}, after {len(self._others) + 1}", hint=hint)) from error
 
-    def park(self, body: Body, members: int) -> None:
+    def park(self, body: Callable[[Pool, int], None], members: int) -> None:
         """Have members come back to their boxes, of which some are away: `body` is what they do there."""
-        job = Stay(body, members)
+        job = Stay(partial(body, self), members)
         for member in self._others[: members - 1]:
             member.give(job)
 
