@@ -241,6 +241,13 @@ def store(place: Any, value: int) -> None:
         ctypes.c_int64.from_address(int(place)).value = value
 
 
+def store_byte(place: Any, value: int) -> None:
+    if isinstance(place, Address):
+        place.array[place.at] = value
+    else:
+        ctypes.c_uint8.from_address(int(place)).value = int(value)
+
+
 def as_float(bits: Any) -> Any:
     return np.array([bits], np.int64).view(np.float64)[0]
 
@@ -327,7 +334,8 @@ def load_acquire(array: Any, index: int) -> Any:
 
 OF_TABLE = {
     "fixed_at": fixed_at, "array_at": array_at, "run_tile": run_tile, "loaded": loaded,
-    "loaded_byte": loaded_byte, "store": store, "as_float": as_float, "as_bits": as_bits, "single_bits": single_bits,
+    "loaded_byte": loaded_byte, "store": store, "store_byte": store_byte,
+    "as_float": as_float, "as_bits": as_bits, "single_bits": single_bits,
     "is_past_product": is_past_product, "NOWHERE": NOWHERE,
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ more than the loops take that it starts. A few nanoseconds for an instruction ar
 | MEET | wait for all workers |
 | START | end here where no more loops may be started; else one fewer may |
 | RUN a | run this worker's tiles of loop a |
-| BEGIN a b c | worker 0: the array at slot b of the block of loop c begins with r[a] |
+| BEGIN, BEGIN_BYTE a b c | worker 0: the array at slot b of the block of loop c begins with r[a] |
 | LOAD, LOAD_BYTE a b c | r[a] = the first element of the array at slot b of the block of loop c, as its round had it |
 | SUM, FSUM, PRODUCT, FPRODUCT a b c | r[a] = r[a] op all elements of that array, from the first to the last |
 | LEAST_OF, MOST_OF, FLEAST_OF, FMOST_OF a b c | the same; NaN where one of the floats is |
@@ -51,10 +51,10 @@ from __future__ import annotations
 (
     COPY, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, WADD, WSUBTRACT, WMULTIPLY, WDIVIDE, WREMAINDER, LEAST, MOST,
     AND, OR, XOR, LESS, AT_MOST, SAME, FADD, FSUBTRACT, FMULTIPLY, FDIVIDE, PDIVIDE, POWER, FLESS, FAT_MOST, FSAME,
-    FLOAT, EXACT, TRUNCATE, FABS, ROOT, PROOT, SINGLE, PUT, TRIP, JUMP, WHEN, MEET, START, RUN, BEGIN, LOAD,
-    LOAD_BYTE, SUM, FSUM, PRODUCT, FPRODUCT, LEAST_OF, MOST_OF, FLEAST_OF, FMOST_OF, ALL, ANY, LAST, CHOOSE, FCHOOSE,
-    PICK, PICK_BYTE,
-) = range(60)  # fmt: skip
+    FLOAT, EXACT, TRUNCATE, FABS, ROOT, PROOT, SINGLE, PUT, TRIP, JUMP, WHEN, MEET, START, RUN, BEGIN, BEGIN_BYTE,
+    LOAD, LOAD_BYTE, SUM, FSUM, PRODUCT, FPRODUCT, LEAST_OF, MOST_OF, FLEAST_OF, FMOST_OF, ALL, ANY, LAST, CHOOSE,
+    FCHOOSE, PICK, PICK_BYTE,
+) = range(61)  # fmt: skip
 
 COMPARISONS = "<", "<=", ">", ">="
 AGAINST, NANS_WIN = 4, 8

@@ -30,6 +30,10 @@ LOOPS = (
     "if a[i] <= {f}:\n    {f} = a[i]\n    {o} = i",
     "if c[i] == {n} % 97:\n    {g} = True",
     "if d[i] % 5 == {n}:\n    {o} = i",
+    "{g} = c[i] > {n}",
+    "{n} = ({n} * 3 + c[i]) % 101",
+    "{f} = ({f} * 0.5 + a[i]) % 8.0",
+    "if c[i] > 40:\n    {g} = not {g}",
 )
 """The bodies of loops; {n} and {o} are integers, {f} floats, {g} truth values."""
 

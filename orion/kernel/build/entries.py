@@ -259,6 +259,18 @@ def store(typing: Any, place: Any, value: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def store_byte(typing: Any, place: Any, value: Any) -> Any:
+    """Put the lowest byte of an integer at an address."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        byte = ir.IntType(8)
+        builder.store(builder.trunc(args[1], byte), builder.inttoptr(args[0], byte.as_pointer()))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def address(typing: Any, array: Any) -> Any:
     """The address of the first element of an array."""
 

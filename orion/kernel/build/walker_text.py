@@ -9,16 +9,16 @@ import math
 
 from orion.kernel.build.entries import (
     DATA, DTYPE, FLAGGED, KIND, LENGTHS, OF_LAYOUT, RANK, STRIDES, address, array_at, as_bits, as_float, fixed_at,
-    is_past_product, loaded, loaded_byte, matrix_at, run_tile, single_bits, store,
+    is_past_product, loaded, loaded_byte, matrix_at, run_tile, single_bits, store, store_byte,
 )
 from orion.kernel.calling import ABORT, ALARM, EVERYONE, GO, NOWHERE, RAISED
 from orion.kernel.instructions import (
-    ADD, AGAINST, ALL, AND, ANY, AT, AT_MOST, BEGIN, BLOCK, CHOOSE, COLUMNS, CONTROL, COPY, DIVIDE, DONE, ENTRY,
-    EXACT, FABS, FADD, FAT_MOST, FCHOOSE, FDIVIDE, FLEAST_OF, FLESS, FLOAT, FMOST_OF, FMULTIPLY, FPRODUCT, FSAME,
-    FSUBTRACT, FSUM, JUMP, LAGS, LAST, LEAST, LEAST_OF, LEFT, LESS, LOAD, LOAD_BYTE, MEET, MEETINGS, MOST, MOST_OF,
-    MULTIPLY, NANS_WIN, OR, OTHER, PDIVIDE, PICK, PICK_BYTE, POWER, PRODUCT, PROOT, PUT, REMAINDER, ROOT, ROUNDS, RUN,
-    RUNNING, SAME, SINGLE, START, STARTS, SUBTRACT, SUM, TAKES, TILES, TRIP, TRUNCATE, WADD, WAITS, WAIT_OFFSETS,
-    WDIVIDE, WHEN, WMULTIPLY, WORKER, WREMAINDER, WSUBTRACT, XOR,
+    ADD, AGAINST, ALL, AND, ANY, AT, AT_MOST, BEGIN, BEGIN_BYTE, BLOCK, CHOOSE, COLUMNS, CONTROL, COPY, DIVIDE, DONE,
+    ENTRY, EXACT, FABS, FADD, FAT_MOST, FCHOOSE, FDIVIDE, FLEAST_OF, FLESS, FLOAT, FMOST_OF, FMULTIPLY, FPRODUCT,
+    FSAME, FSUBTRACT, FSUM, JUMP, LAGS, LAST, LEAST, LEAST_OF, LEFT, LESS, LOAD, LOAD_BYTE, MEET, MEETINGS, MOST,
+    MOST_OF, MULTIPLY, NANS_WIN, OR, OTHER, PDIVIDE, PICK, PICK_BYTE, POWER, PRODUCT, PROOT, PUT, REMAINDER, ROOT,
+    ROUNDS, RUN, RUNNING, SAME, SINGLE, START, STARTS, SUBTRACT, SUM, TAKES, TILES, TRIP, TRUNCATE, WADD, WAITS,
+    WAIT_OFFSETS, WDIVIDE, WHEN, WMULTIPLY, WORKER, WREMAINDER, WSUBTRACT, XOR,
 )
 from orion.kernel.parking import (
     AWAY, BOX, CALLED, IDLE_SPINS, IDLE_YIELDS, OWN_STATE, PARKED, POSTED, REGISTERS, ROWS, SPINS, STATE, TABLE,
@@ -281,15 +281,18 @@ def of_registers(operation, registers, a, b, c):
 
 @part_function
 def of_loop(operation, registers, a, b, state, loop, table):
-    """Do an instruction on an array at slot `b` of the block of a loop, of the round that is to come for BEGIN, else of
-    the one before."""
-    has_begun = 0 if operation == BEGIN else 1
+    """Do an instruction on an array at slot `b` of the block of a loop: where it begins of the round that is to come,
+    else of the one before."""
+    has_begun = 0 if operation == BEGIN or operation == BEGIN_BYTE else 1
     block = fixed_at(table, loop, OTHER if (state[ROUNDS + loop] - has_begun) & 1 else BLOCK)
     start, size, found = block[b], block[b + 1], registers[a]
     x = as_float(found)
     if operation == BEGIN:
         if state[WORKER] == 0:
             store(start, found)
+    elif operation == BEGIN_BYTE:
+        if state[WORKER] == 0:
+            store_byte(start, found)
     elif operation == LOAD:
         found = loaded(start)
     elif operation == LOAD_BYTE:

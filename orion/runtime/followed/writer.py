@@ -130,7 +130,8 @@ class StepWriter(ScalarWriter):
             if argument.kind == "scalar":
                 self.add(do.PUT, place, slot, self._passed(self.variable(argument.name), argument.dtype))
             elif argument.kind == "carried":
-                self.add(do.BEGIN, self._passed(self.variable(argument.name), argument.dtype), slot, place)
+                begun = self._passed(self.variable(argument.name), argument.dtype)
+                self.add(do.BEGIN_BYTE if argument.dtype == "bool" else do.BEGIN, begun, slot, place)
         self.add(do.RUN, place)
         outputs = [pair for pair in arguments if pair[1].kind in (*OUTPUTS, "place")]
         if outputs:
@@ -219,9 +220,8 @@ class StepWriter(ScalarWriter):
         return Value(result, float if is_float else int)
 
     def _loaded(self, argument: Argument, slot: int, place: int) -> Value:
-        if argument.dtype == "bool":
-            raise NotFollowedError
-        return self.result(do.LOAD, float if argument.dtype == "float64" else int, slot, place)
+        operation = do.LOAD_BYTE if argument.dtype == "bool" else do.LOAD
+        return self.result(operation, MIXED, slot, place)
 
     def _winners(self, loop: PreparedLoop, place: int, outputs: Sequence[tuple[int, Argument]]) -> dict[int, int]:
         """The registers of the numbers of the tiles that choices are taken from, by the choices' numbers."""
