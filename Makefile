@@ -8,7 +8,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run examples test cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run examples test test-all test-sample cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
 
 help:            ## this list; 1 s
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -27,9 +27,16 @@ run: $(STAMP)    ## SGD matrix factorization on generated ratings: the plan, the
 examples: $(STAMP) ## each example at its defaults, on threads and on Ray: seconds, and how long it is silent; about 10 min
 	$(BIN)/python -m benchmarks.examples $(ARGS)
 
-test: $(STAMP)   ## the checks, and all tests (ORION_TRIALS=3: all combinations of parameters, three times the random ones); about 40 min
+test: $(STAMP)   ## before a change: the checks, and every test once; about 10 min
 	$(BIN)/ruff check .
 	$(BIN)/python tests/suite.py $(ARGS)
+
+test-all: $(STAMP) ## all combinations, three times the random tests, kills, clusters of several nodes; about 45 min
+	$(BIN)/ruff check .
+	$(BIN)/python tests/suite.py --all $(ARGS)
+
+test-sample: $(STAMP) ## what only test-all runs, in an order that the tree decides, as far as there is time; 20 min
+	$(BIN)/python tests/suite.py --sample 20 $(ARGS)
 
 cpus: $(STAMP)   ## all tests as if on Haswell, Skylake-X, Zen 3 and Zen 4, as far as this machine can; about 3 h
 	$(BIN)/python tests/cpus.py $(ARGS)

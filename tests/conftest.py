@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 
 import orion
-from tests import covering, ended_processes, messages, one_ray, uncompiled
+from tests import covering, ended_processes, messages, one_ray, sample, trials, uncompiled
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -79,8 +79,11 @@ def is_on_ray(test):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """In many files most kernels are run by the interpreter, see `tests/uncompiled.py`."""
-    with uncompiled.mostly_uncompiled() if uncompiled.are_mostly_uncompiled(item) else nullcontext():
-        return (yield)
+    try:
+        with uncompiled.mostly_uncompiled() if uncompiled.are_mostly_uncompiled(item) else nullcontext():
+            return (yield)
+    finally:
+        sample.end_if_over(item.session)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -93,9 +96,10 @@ def pytest_runtest_setup(item):
         one_ray.leave_nodes()
 
 
-def pytest_sessionfinish():
+def pytest_sessionfinish(session):
     one_ray.leave_nodes()
     one_ray.let_go()
+    sample.pass_if_over(session)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -107,7 +111,7 @@ def pytest_testnodedown(node, error):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Where tests are not named one by one, some combinations of parameters are left out, see `tests/covering.py`."""
+    """Where tests are not named one by one, some are left out, see `tests/covering.py`."""
     if not any("::" in argument for argument in config.args):
-        items[:] = covering.covering(items, SPILLED - {"test_array_steps_compiled"})
+        items[:] = covering.covering(items, SPILLED - {"test_array_steps_compiled"}, trials.MODE)
     items.sort(key=lambda item: one_ray.place_of(item.path.stem) if is_on_ray(item) else 2)

@@ -1,59 +1,87 @@
-"""Which of the combinations of parameters of a test are run: with `ORION_TRIALS=3` all, else so many that each value of
-each parameter is among them; of several numbers of workers the least and the greatest.
+"""Which tests are run, and with which of their parameters: what `make test`, `make test-all` and the rest have.
 
-A test of 20 loops, each of four dtypes and on one, two and four workers, so runs some 22 times, not 240: each loop and
-each dtype on four workers, and one loop on one.
+`make test` has every test once. Of a test with several parameters it takes so many combinations that each value of each
+parameter is among them, and of several numbers of workers the least and the greatest. A test of 20 loops, each of four
+dtypes and on one, two and four workers, so has some 22 combinations, not 240: each loop and each dtype on four workers,
+and one loop on one. It runs a third of these, always the same ones.
 
-`make test` runs a third of these, of each test one at least: which, the day says (`ORION_SAMPLE`, which
-`tests/suite.py` sets and prints), so that a few days see all of them. Who names files or tests runs all.
+Tests with the marker `all` are no part of it: kills, clusters of several nodes, installations. The marker names the
+tests that hold the same promise in a smaller form. On a whole file it names those of its own tests that stay.
+`tests/test_suite.py` holds that there are such tests, and that `make test` has them.
 """
 
 from __future__ import annotations
 
-import os
+import re
 import zlib
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.trials import ALL, TIMES
+from tests.uncompiled import is_mostly_uncompiled
 
 EVERY = {
     "test_advice", "test_inspect_data", "test_inspect_svg", "test_inspect_text", "test_kernel_refusals", "test_promise",
     "test_same_functions", "test_schedule_build", "test_shown_shares", "test_stop",
 }  # fmt: skip
-"""Files of which all combinations are run: they take little, or are what nothing else tries. So are tests of files of
-elements (`SPILLED` in `tests/conftest.py`), which compile nothing."""
+"""Files of which a third of all combinations is run: they take little, or are what nothing else tries. So are tests of
+files of elements (`SPILLED` in `tests/conftest.py`), which compile nothing."""
 
 ONE_IN = 3
+VARYING = re.compile(r"^from tests\.trials import", re.MULTILINE)
 
 Values = dict[str, Any]
 """The parameters of a test and their values."""
 
 
-def covering(items: Sequence[pytest.Item], every: Set[str]) -> list[pytest.Item]:
-    """Those of the tests that are run, in their order; of the files in `every` and `EVERY` all."""
-    kept: set[str] = set()
-    for test, alike in groupby(items, lambda item: item.nodeid.partition("[")[0]):
-        found = {item.nodeid: item.callspec.params if hasattr(item, "callspec") else {} for item in alike}
-        is_whole = TIMES >= ALL or Path(test.partition("::")[0]).stem in EVERY | every
-        kept |= found.keys() if is_whole else chosen(found)
-    return sampled([item for item in items if item.nodeid in kept])
-
-
-def sampled(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return one in `ONE_IN` combinations of each test, drawn by `ORION_SAMPLE`; all where that is not set."""
-    seed = os.environ.get("ORION_SAMPLE", "") if TIMES < ALL else ""
-    if not seed:
+def covering(items: Sequence[pytest.Item], every: Set[str], mode: str) -> list[pytest.Item]:
+    """Return the tests of a mode (`MODE` in `tests/trials.py`) in their order. Files of `every` are as in `EVERY`."""
+    if mode == "all":
         return [*items]
-    kept: set[str] = set()
-    for _, alike in groupby(items, lambda item: item.nodeid.partition("[")[0]):
-        drawn = sorted((zlib.crc32(f"{seed} {item.nodeid}".encode()), item.nodeid) for item in alike)
-        kept |= {name for _, name in drawn[: -(-len(drawn) // ONE_IN)]}
-    return [item for item in items if item.nodeid in kept]
+    once = {item.nodeid for item in of_make_test(items, every)}
+    if mode == "once":
+        return [item for item in items if item.nodeid in once]
+    return [item for item in items if item.nodeid not in once or tries_more(item.path)]
+
+
+def of_make_test(items: Iterable[pytest.Item], every: Set[str]) -> list[pytest.Item]:
+    """Return the tests of `make test`."""
+    kept: list[pytest.Item] = []
+    for test, alike in groupby(filter(is_once, items), lambda item: item.nodeid.partition("[")[0]):
+        found = {item.nodeid: item for item in alike}
+        is_whole = Path(test.partition("::")[0]).stem in EVERY | every
+        names = found.keys() if is_whole else chosen({name: parameters(item) for name, item in found.items()})
+        drawn = one_in(ONE_IN, names)
+        kept += [item for name, item in found.items() if name in drawn]
+    return kept
+
+
+def is_once(item: pytest.Item) -> bool:
+    """Return whether `make test` has a test: whether it has no marker `all`, or is what the marker names."""
+    marker = item.get_closest_marker("all")
+    return marker is None or item.name.partition("[")[0] in marker.args
+
+
+def tries_more(path: Path) -> bool:
+    """Return whether the tests of a file try more where everything is tried than in `make test`."""
+    return is_mostly_uncompiled(path.stem) or bool(VARYING.search(path.read_text("utf-8")))
+
+
+def parameters(item: pytest.Item) -> Values:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
+def one_in(number: int, names: Iterable[str]) -> set[str]:
+    """Return one of each so many names, one at least.
+
+    >>> len(one_in(3, "abcdefg"))
+    3
+    """
+    drawn = sorted(names, key=lambda name: (zlib.crc32(name.encode()), name))
+    return set(drawn[: -(-len(drawn) // number)])
 
 
 def chosen(combinations: dict[str, Values]) -> set[str]:

@@ -78,7 +78,7 @@ def run(cpu: Cpu, arguments: list[str]) -> str:
     print(f"\n== as if on {cpu.name}", flush=True)
     command = [sys.executable, "-m", "pytest", *arguments]
     code = subprocess.run(
-        command, cwd=ROOT, env={"ORION_TRIALS": "3"} | os.environ | environment(cpu), check=False
+        command, cwd=ROOT, env={"ORION_TESTS": "all"} | os.environ | environment(cpu), check=False
     ).returncode
     return "passed" if code == 0 else f"failed: pytest ended with {code}"
 

@@ -207,8 +207,8 @@ def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any
 
 @pytest.fixture(scope="module", autouse=True)
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A cache folder of a file's own. Test files import this fixture by name; those after them share the user's folder
-    with what runs beside them."""
+    """A cache folder of a file's own, for tests that look at machine code, which kernels from disk do not show, or that
+    must not find any. Test files import this fixture by name; all others share the user's folder, from run to run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORION_CACHE", str(tmp_path_factory.mktemp("kernels")))
         yield

@@ -1,26 +1,29 @@
-"""All tests, two at a time: those without Ray, and beside them the types and then those with Ray, which mostly wait.
+"""The tests, two at a time: those without Ray, and beside them the types and then those with Ray, which mostly wait.
 
     python tests/suite.py                                 # or: make test
+    python tests/suite.py --all                           # or: make test-all
+    python tests/suite.py --sample 20                     # or: make test-sample
     python tests/suite.py tests/test_scans.py -k random   # with arguments of pytest
-    ORION_TRIALS=3 python tests/suite.py                  # all combinations of parameters, three times the random tests
 
-What is left out if no more trials are asked for, `tests/trials.py` says. Compiled code is never freed: processes grow
-by about a megabyte with each loop. Tests are therefore run in parts, each by processes of its own, and those on Ray
-apart, as its workers are the first to be killed where memory runs out. What runs beside the others says what it has to
-say after them.
+What `make test` leaves to `make test-all`, `tests/trials.py` and `tests/covering.py` say; `tests/sample.py` runs a
+sample of that, for so many minutes. Compiled code is never freed: processes grow by about a megabyte with each
+loop. Tests are therefore run in parts, each by processes of its own, and those on Ray apart, as its workers are the
+first to be killed where memory runs out. What runs beside the others says what it has to say after them.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
 from pathlib import Path
 
 import pytest
+
+from tests import sample
 
 PARTS = 3
 """So many for the tests without Ray."""
@@ -29,16 +32,24 @@ TYPES = [sys.executable, "-m", "mypy"]
 NONE = pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def run(given: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
+    """Run what the command line asks for; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--all", action="store_true", help="all combinations, more random tests, what takes long")
+    parser.add_argument("--sample", type=float, metavar="MINUTES", help="so much of what only --all runs")
+    asked, given = parser.parse_known_args(arguments)
+    if asked.sample:
+        return sample.run(60 * asked.sample, given, surroundings("rest"))
+    return run(given, surroundings("all" if asked.all else "once"))
+
+
+def run(given: Sequence[str], variables: dict[str, str]) -> int:
     """Run all parts; the exit code is that of the first one that fails. No tests at all are a failure too."""
-    if not are_named(given):
-        drawn_by = os.environ.setdefault("ORION_SAMPLE", date.today().isoformat())
-        print(f"combinations of parameters are drawn by ORION_SAMPLE={drawn_by}", flush=True)
     *parts, on_ray = commands(given)
     with ThreadPoolExecutor(1) as others:
         try:
-            beside = [others.submit(run_beside, command) for command in (TYPES, on_ray)]
-            codes = [subprocess.run(command, env=surroundings(), check=False).returncode for command in parts]
+            beside = [others.submit(run_beside, command, variables) for command in (TYPES, on_ray)]
+            codes = [subprocess.run(command, env=variables, check=False).returncode for command in parts]
             types, ray = [told(*one.result()) for one in beside]
         except KeyboardInterrupt:
             others.shutdown(cancel_futures=True)
@@ -48,15 +59,17 @@ def run(given: Sequence[str]) -> int:
     return failed[0] if failed else min(codes)
 
 
-def surroundings() -> dict[str, str]:
-    """The environment of the tests, in which Python keeps bytecode even if it does not here, as in many containers:
-    hundreds of processes import Orion, workers of Ray above all, and to each one that is half a second of a core."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def surroundings(mode: str) -> dict[str, str]:
+    """The environment of the tests of a mode (`MODE` in `tests/trials.py`), in which Python keeps bytecode even if it
+    does not here, as in many containers: hundreds of processes import Orion, workers of Ray above all, and to each one
+    that is half a second of a core."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"ORION_TESTS": mode}
 
 
-def run_beside(command: Sequence[str]) -> tuple[int, str]:
+def run_beside(command: Sequence[str], variables: dict[str, str]) -> tuple[int, str]:
     """Run a command beside others: its exit code, and what it says."""
-    ended = subprocess.run(command, env=surroundings(), check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    ended = subprocess.run(command, env=variables, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return ended.returncode, ended.stdout.decode(errors="replace")
 
 
@@ -85,4 +98,4 @@ def are_named(given: Sequence[str]) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

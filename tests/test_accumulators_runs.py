@@ -204,6 +204,7 @@ def test_several_loops_add_to_several_accumulators():
 # ---------------------------------------------------------------- Ray
 
 
+@pytest.mark.all("test_accumulators.py::test_ray_gives_the_same_bits")
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_two_nodes_give_the_bits_of_threads():
@@ -239,6 +240,7 @@ def long(x, acc, times):
             acc.add((1.0 + 1e-9 * x[i], x[i]))
 
 
+@pytest.mark.all("test_accumulators.py::test_ray_gives_the_same_bits")
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_a_worker_that_dies_adds_nothing_twice():

@@ -13,6 +13,7 @@ from tests.test_buffers import count, latest, look, loss, parallel_slr, samples,
 from tests.trials import one_in
 
 pytestmark = [
+    pytest.mark.all("test_all_updates_are_applied_to_all", "test_rounds", "test_the_plan_says_so"),
     pytest.mark.ray,
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import orion
 from orion.errors import ArgumentError, DataFormatError
-from tests.trials import ALL, TIMES, times
+from tests.trials import ALL, times
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -37,7 +37,7 @@ def test_one_file(tmp_path):
 
 @pytest.mark.parametrize("rows", [1, 2, 1000])
 def test_folders_and_several_files_in_the_order_of_their_names(tmp_path, rows):
-    first, n = (1000, 2500) if rows > 2 or TIMES >= ALL else (100, 250)
+    first, n = (1000, 2500) if rows > 2 or ALL else (100, 250)
     parts = {"part-1.parquet": (0, first), "part-2.PARQUET": (first, first + 1), "sub/part.pq": (first + 1, n)}
     (tmp_path / "sub").mkdir()
     (tmp_path / "_SUCCESS").write_text("")

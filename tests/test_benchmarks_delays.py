@@ -53,6 +53,7 @@ def test_the_loop_by_hand_delays_gradients_as_the_paper_does(method, delay, samp
     assert (seen.latest, seen.median) == (delay, delay)
 
 
+@pytest.mark.all("test_the_loop_by_hand_delays_gradients_as_the_paper_does")
 def test_threads_without_delay_do_the_same(samples):
     with orion.session("threads", 2, force_parallel=True):
         for method in delays.METHODS:
@@ -85,6 +86,7 @@ def test_readers_see_nothing_that_is_too_late(monkeypatch):
 # ---------------------------------------------------------------- next to scikit-learn
 
 
+@pytest.mark.all("test_rows_have_the_best_step_and_what_was_late")
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_all_contenders_end_with_the_loss_of_the_loop_by_hand():
     case = slr.Case(delays.generated(3000, 200, 6, 0), 0.5, 2)

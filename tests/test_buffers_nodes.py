@@ -36,6 +36,14 @@ import lda_data
 import lda_gibbs
 
 pytestmark = [
+    pytest.mark.all(
+        "test_no_update_is_lost",
+        "test_no_update_is_later_than_was_said",
+        "test_a_model_learns_as_it_does_one_by_one",
+        "test_updates_that_are_no_numbers_leave_all_as_it_was",
+        "test_rounds_that_use_other_elements_of_exact_arrays_each",
+        "test_an_estimate_says_that_it_does_not_know_what_is_sent",
+    ),
     pytest.mark.ray,
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning"),

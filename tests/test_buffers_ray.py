@@ -49,6 +49,7 @@ def test_updates_that_are_no_numbers_leave_all_as_it_was(actors):
     np.testing.assert_array_equal(w.to_numpy(), 1.0)
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 @pytest.mark.parametrize("made", one_in(2, [orion.zeros, np.zeros]))
 def test_a_worker_that_dies_takes_no_update_with_it(made, actors):
     group, totals = np.arange(4000) % 13, made(13)

@@ -8,6 +8,7 @@ from tests.ray_nodes import session_on
 from tests.test_buffers import count, latest, look
 
 pytestmark = [
+    pytest.mark.all("test_buffers_nodes.py::test_no_update_is_lost"),
     pytest.mark.ray,
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning"),

@@ -6,7 +6,11 @@ import orion
 from tests.cluster import cluster, lists_of_iterations, loop_cases, row
 from tests.runtime_programs import NAMES
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.all("test_runtime_ray_nodes.py::test_nodes_give_the_serial_result"),
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+]
 
 CASES = [case for case in loop_cases() if case.name not in NAMES]  # those: `test_runtime_ray_nodes.py`
 

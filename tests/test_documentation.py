@@ -113,6 +113,7 @@ def pip_commands(found):
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ pip ")]
 
 
+@pytest.mark.all("test_its_python_runs_as_printed")
 @pytest.mark.ray
 @pytest.mark.timeout(1800)
 def test_the_readme_runs_in_an_environment_made_by_its_own_commands():

@@ -495,7 +495,7 @@ def arguments(n, seed):
 def test_random_searches_are_pythons(seed):
     source = Maker(seed).function()
     function = defined(source)
-    for n in (40, *((5, 1, 0) if TIMES >= ALL else ((5, 1, 0)[seed // 3 % 3],))):
+    for n in (40, *((5, 1, 0) if ALL else ((5, 1, 0)[seed // 3 % 3],))):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compare(function, lambda n=n: arguments(n, seed), 1 + seed % 3, f"n = {n}\n{source}")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(EXAMPLES))
 import lda_data  # noqa: E402
 import lda_gibbs  # noqa: E402
 
-from tests.trials import ALL, TIMES  # noqa: E402
+from tests.trials import ALL  # noqa: E402
 
 KOS = EXAMPLES.parents[1] / "shared" / "data" / "kos" / "docword.kos.txt.gz"
 
@@ -122,7 +122,7 @@ def test_the_likelihood_is_that_of_the_definition():
 
 def test_topics_are_drawn_from_their_joint_distribution(monkeypatch):
     """Four tokens and three topics: 81 states, of which each has its chance."""
-    states = 6000 if TIMES >= ALL else 2000
+    states = 6000 if ALL else 2000
     monkeypatch.delenv("ORION_FORCE_PARALLEL")
     docs, words = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2])
     corpus, alpha, beta = lda_data.Corpus(docs, words, 2, 3, "four tokens"), 0.4, 0.5

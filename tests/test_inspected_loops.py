@@ -15,7 +15,7 @@ import orion
 from orion.errors import OutOfBoundsError
 from orion.plan.plan import Inspected
 from tests.loop_text import defined
-from tests.trials import ALL, TIMES, combined, times
+from tests.trials import ALL, combined, times
 
 N = 40
 SIGNATURE = "x, y, W, idx, ptr, pair, small, w, lab, four, lo, n"
@@ -216,7 +216,7 @@ def test_results_are_pythons(name):
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_results_on_ray():
     with orion.session(backend="ray", workers=2, force_parallel=True):
-        for text in list(TEXTS.values())[:: 1 if TIMES >= ALL else 4]:
+        for text in list(TEXTS.values())[:: 1 if ALL else 8]:
             function = written(text)
             mine, theirs = given(), given()
             wanted = function(*theirs)

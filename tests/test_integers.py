@@ -17,7 +17,7 @@ from orion.typing.integers_at_call import integers_at_call
 from orion.typing.narrow import with_python_integers
 from tests.loop_text import defined, from_text
 from tests.narrow_loops import Memory, expressions, problem, random_loop
-from tests.trials import combined, times
+from tests.trials import combined, one_in, times
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning", "ignore::RuntimeWarning")
 
@@ -414,7 +414,7 @@ def test_orders_of_loops_with_narrow_bounds_are_those_of_others():
     relaxed.serial(wanted, 60, 4)
     with orion.session("threads", workers=2, force_parallel=True):
         like = relaxed.plan(start, 60, 4)
-        for n in (np.uint8(60), np.int32(60)):
+        for n in one_in(2, (np.uint8(60), np.int32(60))):
             found = start.copy()
             plan = relaxed.plan(found, n, np.int8(4))
             assert (plan.strategy, plan.runs_on) == (like.strategy, like.runs_on)

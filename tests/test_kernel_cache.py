@@ -22,7 +22,7 @@ from orion.kernel.build.cache import cache_folder, load_module, write_once
 from orion.kernel.build.compile import compile_kernel, module_name
 from tests.cpus import AVX2, Cpu, environment
 from tests.kernel_loops import make_loop, run_loop
-from tests.trials import ALL, TIMES, one_in
+from tests.trials import ALL, one_in
 
 ROOT = Path(__file__).resolve().parents[1]
 NATIVE = [name for name, has in llvm.get_host_cpu_features().items() if has]
@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_be_used_is_told_once_and_nothing_is_left(tmp_path,
     assert list(temporary.iterdir()) == []
 
 
-LIMITS = [0, 500, 1500, 3000, 30_000, 1_000_000] if TIMES >= ALL else [0, 30_000, 1_000_000]
+LIMITS = [0, 500, 1500, 3000, 30_000, 1_000_000] if ALL else [0, 30_000, 1_000_000]
 """In bytes: no file can be written, some files of each kind, no machine code, all."""
 
 
@@ -146,7 +146,7 @@ def test_files_that_cannot_be_written_whole_are_told_once_and_do_no_harm_afterwa
 
 def apart(kinds, together):
     """Kinds of damage one by one; if no more is asked for, so many together, each in a file of its own."""
-    size = 1 if TIMES >= ALL else together
+    size = 1 if ALL else together
     return [kinds[first : first + size] for first in range(0, len(kinds), size)]
 
 
@@ -277,7 +277,7 @@ def test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled
     script = tmp_path / "race.py"
     script.write_text(RACE)
     folder = tmp_path / "cache"
-    racing = [python(script, folder) for _ in range(3 if TIMES >= ALL else 2)]
+    racing = [python(script, folder) for _ in range(3 if ALL else 2)]
     for process in racing:
         process.communicate(timeout=100)
         assert process.returncode == 0

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.kernel_loops import Ratings, adagrad, compiled, kernel_cache, make_loop, mf, run_loop
+from tests.kernel_loops import Ratings, adagrad, compiled, make_loop, mf, run_loop
 from tests.serial_results import copies
-
-__all__ = ["kernel_cache"]
 
 generator = np.random.default_rng(1)
 

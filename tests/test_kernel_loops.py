@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from orion.kernel.calling import NOWHERE
-from tests.kernel_loops import compiled, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import compiled, make_loop, run_loop
 from tests.serial_results import copies
 from tests.trials import one_in
-
-__all__ = ["kernel_cache"]
 
 generator = np.random.default_rng(1)
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 import orion
-from tests.kernel_loops import compiled, kernel_cache, make_loop, run_loop
+from tests.kernel_loops import compiled, make_loop, run_loop
 from tests.serial_results import assert_as_serial
-
-__all__ = ["kernel_cache"]
 
 generator = np.random.default_rng(4)
 

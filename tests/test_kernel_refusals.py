@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 import orion
-from tests.kernel_loops import kernel_cache
 from tests.serial_results import assert_as_serial
-
-__all__ = ["kernel_cache"]
 
 
 def counted_by_truth(x, count):

@@ -8,9 +8,7 @@ import pytest
 
 from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import ABORT, CONTROL_SIZE, FLAG_STRIDE, OUT_OF_BOUNDS
-from tests.kernel_loops import Ratings, adagrad, argument_value, compiled, kernel_cache, make_loop, mf, run_loop
-
-__all__ = ["kernel_cache"]
+from tests.kernel_loops import Ratings, adagrad, argument_value, compiled, make_loop, mf, run_loop
 
 generator = np.random.default_rng(5)
 ELEMENTS = 200

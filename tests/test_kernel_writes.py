@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import orion
-from tests.kernel_loops import kernel_cache
 from tests.serial_results import assert_as_serial
-
-__all__ = ["kernel_cache"]
 
 generator = np.random.default_rng(3)
 

@@ -9,14 +9,18 @@ from tests.ended_programs import end_of
 from tests.kill import SHARES, all_kills, counted
 from tests.killed_driver import driver_kills
 from tests.ray_nodes import SOON
-from tests.trials import ALL, TIMES
+from tests.trials import ALL
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.all("test_nothing_is_left_of_a_program_that_ends", "test_kills_are_shared_out_among_the_kinds"),
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+]
 
 
 def test_no_kill_of_a_worker_changes_a_result():
     """Where calls take less time than one did before, on a machine that others use, all kills may come after them."""
-    counts = {"worker": 3, "again": 1, "idle": 2} if TIMES >= ALL else {"worker": 2, "again": 1, "idle": 1}
+    counts = {"worker": 3, "again": 1, "idle": 2} if ALL else {"worker": 2, "again": 1, "idle": 1}
     for seed in (1, 2, 3):
         found = [one for _, _, lives in all_kills(counts, seed) for one in lives]
         assert [one.wrong for one in found] == [""] * sum(counts.values())
@@ -26,7 +30,7 @@ def test_no_kill_of_a_worker_changes_a_result():
 
 
 def test_no_kill_on_another_node_or_of_that_node_changes_a_result():
-    counts = {"elsewhere": 1, "node": 1, "idle_there": 2 if TIMES >= ALL else 1}
+    counts = {"elsewhere": 1, "node": 1, "idle_there": 2 if ALL else 1}
     found = [one for _, _, lives in all_kills(counts, 1, SOON) for one in lives]
     assert [one.wrong for one in found] == [""] * sum(counts.values())
 

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 import orion
 from tests.overlapping_rows import LOOPS, boxes_of_three
+from tests.trials import ALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 
 LENGTH = 12
-EXAMPLES = 15
+EXAMPLES = 15 if ALL else 8
 """Per loop: each is planned anew, a second on a slow core."""
 
 

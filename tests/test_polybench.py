@@ -73,7 +73,7 @@ def assert_as_plain_python(kernel: Kernel, found: dict[str, np.ndarray]) -> None
             np.testing.assert_array_equal(found[name], expected)
 
 
-@pytest.mark.parametrize("kernel", one_in(6, KERNELS), ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", one_in(12, KERNELS), ids=lambda kernel: kernel.name)
 def test_prange_gives_the_result_of_plain_python(kernel):
     """As machine code; without that they are tried below, and `make polybench` compares what all of them give."""
     assert_as_plain_python(kernel, result(kernel, kernel.prange))

@@ -129,6 +129,7 @@ def test_large_arguments_for_little_work_are_a_slow_link(actors):
         pytest.fail(str(profile))
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 def test_a_call_that_is_done_again_is_in_it_once(actors):
     """The times are those of the workers that have done it."""
     a = np.random.default_rng(2).random(100_000)
@@ -148,6 +149,7 @@ def test_a_call_that_is_done_again_is_in_it_once(actors):
     assert loop.runs == loop.label.tiles
 
 
+@pytest.mark.all("test_an_error_in_an_actor_leaves_its_times")
 def test_ctrl_c_leaves_what_the_driver_has_measured(actors):
     a = np.random.default_rng(2).random(200_000)
     heavy(a[:1000], 2)

@@ -8,7 +8,7 @@ import pytest
 import orion
 from orion.kernel.build.compile import compile_kernel
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE
-from tests.trials import worker_counts
+from tests.trials import one_in, worker_counts
 
 
 @orion.parallel_for
@@ -138,11 +138,12 @@ def test_threads_equal_one_worker_bit_for_bit(name, workers):
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_ray_equals_one_worker_bit_for_bit():
-    expected = {name: run(name, "serial", None) for name in NAMES}
+    names = one_in(2, [*NAMES])
+    expected = {name: run(name, "serial", None) for name in names}
     with orion.session(backend="ray", workers=4, force_parallel=True):
         for workers in worker_counts(4, 3, 2, 1):
             orion.scale(workers)
-            for name in NAMES:
+            for name in names:
                 function, make = case(name)
                 arguments = make()
                 result = function(*arguments)

@@ -7,9 +7,9 @@ import pytest
 
 from orion.errors import SerialLoopWarning
 from tests.oracles.buffered_loops import BufferedLoop
-from tests.trials import TIMES
+from tests.trials import ALL, TIMES
 
-PARTS, LOOPS = 3 * TIMES, 10
+PARTS, LOOPS = 3 * TIMES, 10 if ALL else 6
 
 
 @pytest.mark.parametrize("part", range(PARTS))

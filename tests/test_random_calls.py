@@ -7,7 +7,7 @@ import pytest
 from tests.oracles.call_sequences import Calls
 from tests.trials import ALL, TIMES
 
-PARTS, SEQUENCES = 3 * TIMES, 8 if TIMES >= ALL else 4
+PARTS, SEQUENCES = 3 * TIMES, 8 if ALL else 4
 
 
 @pytest.mark.parametrize("part", range(PARTS))

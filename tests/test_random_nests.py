@@ -37,11 +37,11 @@ from tests.oracles.verdict_check import check_at_call, check_verdicts, verdicts_
 from tests.trials import ALL, TIMES
 
 TOO_MUCH = [HealthCheck.too_slow, HealthCheck.data_too_large]
-FEW = settings(max_examples=40 if TIMES >= ALL else 20, deadline=None, suppress_health_check=TOO_MUCH)
-COMPILED = settings(FEW, max_examples=15 if TIMES >= ALL else 6)
+FEW = settings(max_examples=40 if ALL else 20, deadline=None, suppress_health_check=TOO_MUCH)
+COMPILED = settings(FEW, max_examples=15 if ALL else 6)
 SEED = 5
-CHUNKS, IN_CHUNK = 2 * TIMES, 30 if TIMES >= ALL else 15
-FEWEST = 6 if TIMES >= ALL else 2
+CHUNKS, IN_CHUNK = 2 * TIMES, 30 if ALL else 15
+FEWEST = 6 if ALL else 2
 MISSED = {145, 163}
 """Nests with one loop that is parallel at every size at which none of the loops leaves its arrays, and not at others:
 the analysis takes of a loop that its own subscripts are inside, not that those of the loops before it were."""
@@ -52,7 +52,7 @@ COMPILE_ONE_IN = 100
 # ---------------------------------------------------------------- all kinds of statements, ordered
 
 
-@settings(FEW, max_examples=30 if TIMES >= ALL else 12)
+@settings(FEW, max_examples=30 if ALL else 12)
 @given(nests())
 def test_nests_of_all_kinds_through_every_oracle(nest: Nest):
     note(str(nest))

@@ -138,7 +138,7 @@ def is_by_contents(plan):
 
 
 def test_many_are_parallel_by_what_arrays_hold():
-    numbers = range(40 if TIMES >= ALL else 20)
+    numbers = range(40 if ALL else 20)
     plans = []
     with orion.session(workers=2, force_parallel=True):
         for number in numbers:
@@ -154,7 +154,7 @@ def test_they_are_right_and_proved(seed):
         text = text_of(number)
         turned = text.replace("for i in range(n):", "for i in ORDER:")
         function = defined(text, np=np)
-        for case in range(2 if TIMES >= ALL else 1):
+        for case in range(2 if ALL else 1):
             one_case(function, turned, number + 10**6 * case, text)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.loop_text import defined
 from tests.random_functions import compare, plans, rewritten
-from tests.trials import ALL, TIMES
+from tests.trials import ALL, times
 
 ARRAYS = {"A": 2, "B": 2, "C": 2, "x": 1, "y": 1}
 """Names and dimensions: A, B and C are n × m, x has n elements and y has m."""
@@ -21,7 +21,7 @@ COSTLY = ["max(k, t)", "np.maximum(t, 2)", "abs(t - 2 * k)", "A[0, :].max()", "i
 """Scalars that are computed once for all elements of a statement."""
 
 SHAPES = [(7, 6), (4, 4), (2, 3), (1, 2), (3, 1)]
-SEEDS = range(24 * TIMES)
+SEEDS = range(times(24, 12))
 
 
 class Maker:
@@ -148,13 +148,13 @@ def test_random_slices_are_numpys(seed):
     source = Maker(seed).function()
     function = defined(source, np=np)
     shapes = SHAPES[: 2 if seed % 10 == 0 else None]
-    for shape in shapes if TIMES >= ALL else {SHAPES[0], shapes[1 + seed % (len(shapes) - 1)]}:
+    for shape in shapes if ALL else {SHAPES[0], shapes[1 + seed % (len(shapes) - 1)]}:
         compare(function, lambda shape=shape: arguments(shape, seed), 1 + seed % 3, f"{shape}\n{source}")
 
 
 def test_most_of_them_are_loops():
     """The generator reaches what it is for: functions that run as loops, and others that do not at some sizes."""
-    count = 40 if TIMES >= ALL else 20
+    count = 40 if ALL else 20
     made = ((defined(Maker(seed).function(), np=np), arguments(SHAPES[0], seed)) for seed in range(count))
     taken = [rewritten(plan) for plan in plans(made)]
     assert sum("slices" in names for names in taken) >= 15 * count // 40

@@ -14,7 +14,18 @@ from tests.ray_nodes import session_on
 from tests.runtime_programs import integers, sparse_integers
 from tests.test_replicas import POLICIES, blocks_of, follow, logistic, loss, parallel_logistic, samples
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.all(
+        "test_the_bits_are_those_of_threads",
+        "test_pulls_move_what_there_is_and_lose_nothing",
+        "test_any_dtype_and_array",
+        "test_plans_say_where_copies_are_pulled",
+        "test_all_workers_pull_as_often_as_on_one_node",
+        "test_the_formula",
+    ),
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+]
 
 MODES = ("async", "hogwild", "round_robin", "overlap")
 

@@ -14,7 +14,20 @@ from tests.test_replicas import POLICIES, Simulated, blocks_of, follow, parallel
 from tests.test_replicas_ray import follow_slowly
 from tests.trials import TIMES, one_in
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.all(
+        "test_the_bits_are_those_of_threads",
+        "test_bytes_are_those_of_the_formula_and_of_the_estimate",
+        "test_copies_that_are_no_numbers_leave_all_as_it_was",
+        "test_values_that_change_between_calls",
+        "test_how_much_loops_over_elements_send_is_not_known",
+        "test_other_orders_have_other_bits",
+        "test_the_formula",
+        "test_results_are_the_same_where_times_are_taken",
+    ),
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+]
 
 MEETING = {
     "sync": lambda every: orion.elastic(mode="sync", sync_every=every),

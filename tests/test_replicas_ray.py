@@ -71,6 +71,7 @@ def follow_slowly(targets, work, x, step):
             x[k] -= step * (x[k] - targets[s, k]) + t - t
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 def test_a_worker_that_dies_takes_no_copy_with_it(actors):
     targets = np.random.default_rng(0).normal(size=(2_000, 20))
     found = []

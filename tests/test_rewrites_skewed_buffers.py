@@ -16,7 +16,7 @@ from orion.rewrites.skewed_buffers.halfspaces import InexactError, Scanner, betw
 from orion.rewrites.tile.sizes import Memory
 from orion.source import Span
 from tests.reorder_loops import gs, lcs, seidel9
-from tests.trials import one_in
+from tests.trials import combined, one_in
 
 # ---------------------------------------------------------------- loops
 
@@ -121,7 +121,7 @@ SIZES = [(3, 3), (4, 9), (17, 66), (130, 67)]
 def test_the_bits_are_those_of_the_written_order(function, workers):
     compiled = orion.parallel_for(function)
     plain = njit(error_model="numpy")(function)  # the interpreter would take minutes
-    for (n, m), rounds in product(SIZES, (1, 4, ROUNDS + 1)):
+    for (n, m), rounds in combined(SIZES, (1, 4, ROUNDS + 1)):
         expected, found = arguments(function, n, m, rounds), arguments(function, n, m, rounds)
         plain(*expected)
         with orion.session(workers=workers, force_parallel=True):

@@ -16,12 +16,12 @@ import orion
 from orion.arrays.dense import array
 from tests.runtime_programs import NAMES, assert_same, cases, divides, gather, integers, long_mix, mix, outcome
 from tests.torn_messages import differing_elements, torn_elements
-from tests.trials import ALL, TIMES, one_in
+from tests.trials import ALL, one_in
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
 
-WORKERS = 4 if TIMES >= ALL else 2
+WORKERS = 4 if ALL else 2
 """Each death has all of them started anew."""
 
 
@@ -63,7 +63,7 @@ def on_two(actors):
     return run
 
 
-TORN = 20 if TIMES >= ALL else 5
+TORN = 20 if ALL else 5
 """So many times 500 rounds."""
 
 
@@ -182,6 +182,7 @@ def test_no_worker_begins_before_all_are_there(actors):
     np.testing.assert_array_equal(H.to_numpy(), before)
 
 
+@pytest.mark.all("test_a_run_whose_worker_dies_is_done_again")
 def test_a_killed_actor_is_reported_and_replaced_where_arrays_are_too_large(actors, expected, monkeypatch, tmp_path):
     mix(**cases()["rotated"][1])
     arguments = cases()["rotated"][1] | {"H": array(integers(40)), "rounds": 50_000_000}
@@ -260,6 +261,7 @@ def grow(R, W, rounds):
             R[i, j] = (3 * r + j) % 1009
 
 
+@pytest.mark.all("test_a_run_whose_worker_dies_is_done_again")
 def test_a_run_that_always_kills_its_worker_is_given_up(actors, monkeypatch):
     """As where memory runs out: three attempts, then arrays are as they were."""
     mix(**cases()["rotated"][1])
@@ -284,6 +286,7 @@ def test_a_run_that_always_kills_its_worker_is_given_up(actors, monkeypatch):
     np.testing.assert_array_equal(given["H"].to_numpy(), before)
 
 
+@pytest.mark.all("test_a_run_whose_worker_dies_is_done_again")
 def test_an_actor_that_died_between_runs_is_replaced_without_an_error(actors, expected):
     mix(**cases()["rotated"][1])
     group = actors._backend._team.group
@@ -295,6 +298,7 @@ def test_an_actor_that_died_between_runs_is_replaced_without_an_error(actors, ex
     assert actors._backend._team.group is not group
 
 
+@pytest.mark.all("test_a_run_whose_worker_dies_is_done_again")
 def test_views_stay_what_they_are_where_an_actor_died_between_runs(actors):
     H = array(integers(40))
     mix(**(cases()["rotated"][1] | {"H": H}))
@@ -306,6 +310,7 @@ def test_views_stay_what_they_are_where_an_actor_died_between_runs(actors):
     assert np.shares_memory(view, H.view)
 
 
+@pytest.mark.all("test_a_run_whose_worker_dies_is_done_again")
 def test_a_run_right_after_an_actor_was_killed_changes_arrays_once(actors):
     """Whether its death is noticed before the call or only when it does not answer: nothing ran yet."""
     H, expected = array(integers(40)), integers(40)
@@ -319,6 +324,7 @@ def test_a_run_right_after_an_actor_was_killed_changes_arrays_once(actors):
     np.testing.assert_array_equal(H.to_numpy(), expected)
 
 
+@pytest.mark.all("test_a_run_whose_worker_dies_is_done_again")
 def test_a_run_whose_workers_die_again_and_again_is_given_up(actors, monkeypatch):
     from orion.runtime.ray.lines import LostError
 
@@ -400,6 +406,7 @@ def test_a_forked_process_is_told_that_it_cannot_use_ray_and_ends_nothing(actors
     assert actors._backend._team.group is group
 
 
+@pytest.mark.all("test_ctrl_c_leaves_at_the_next_tile")
 def test_ray_may_be_restarted_and_ctrl_c_while_actors_start_leaves_none(actors, expected, monkeypatch):
     import ray
 
@@ -458,6 +465,7 @@ def test_an_array_of_which_workers_have_a_copy_cannot_be_resized_but_made_anew(a
     np.testing.assert_array_equal(a, before)
 
 
+@pytest.mark.all("test_ending_the_session_from_another_thread_waits_for_the_loop")
 def test_ray_outlives_the_thread_that_started_it(actors, expected):
     import ray
 
@@ -508,6 +516,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.all("test_kill.py::test_nothing_is_left_of_a_program_that_ends")
 @pytest.mark.parametrize("ending", one_in(len(ENDINGS), [*ENDINGS]))  # more of them: `test_kill.py`
 def test_nothing_is_left_when_the_interpreter_ends(ending, tmp_path):
     """Without `shutdown`: neither processes of the Ray that was started, nor files in shared memory."""

@@ -16,7 +16,15 @@ from tests.ray_nodes import SOON, started_cluster
 from tests.runtime_programs import long_mix, mix
 from tests.trials import one_in
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.all(
+        "test_two_clusters_at_once_are_refused",
+        "test_a_ray_that_orion_starts_listens_on_this_machine_only",
+        "test_an_address_where_nothing_is_refused_in_seconds",
+    ),
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+]
 
 STORE = {"object_store_memory": 80 * 1024**2}
 HEAD = {"num_cpus": 2, **STORE}

@@ -91,6 +91,7 @@ def test_a_message_whose_source_is_overwritten_as_soon_as_it_was_read_is_never_t
     assert differing_elements(200, rounds=50) == 0
 
 
+@pytest.mark.all("test_workers_of_different_nodes_have_connections_and_without_them_calls_of_ray_do_the_same")
 @on_one
 def test_where_the_driver_cannot_be_reached_orders_are_calls_of_ray(nodes, expected, monkeypatch):
     def closed(host):
@@ -373,6 +374,7 @@ def test_ctrl_c_reaches_all_nodes(nodes):
     np.testing.assert_array_equal(arguments["W"], integers(60))
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 @on_one
 def test_a_run_whose_worker_on_another_node_dies_is_done_again(nodes):
     mix(**long_mix(1))
@@ -387,6 +389,7 @@ def test_a_run_whose_worker_on_another_node_dies_is_done_again(nodes):
     np.testing.assert_array_equal(mine["H"].to_numpy(), expected["H"].to_numpy())
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 @on_one
 def test_a_killed_actor_on_another_node_is_reported_where_arrays_are_too_large(nodes, expected, monkeypatch):
     mix(**cases()["rotated"][1])
@@ -401,6 +404,7 @@ def test_a_killed_actor_on_another_node_is_reported_where_arrays_are_too_large(n
     assert_same(outcome("two loops"), expected["two loops"])
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 def test_an_actor_on_another_node_that_died_between_runs_is_replaced_without_an_error(nodes):
     H, expected = array(integers(40)), integers(40)
     mix(**(cases()["rotated"][1] | {"H": H}))
@@ -472,6 +476,7 @@ def test_workers_of_different_nodes_have_connections_and_without_them_calls_of_r
     assert_same(outcome("sums"), expected["sums"])
 
 
+@pytest.mark.all("test_runtime_ray.py::test_a_run_whose_worker_dies_is_done_again")
 @on_one
 def test_a_run_whose_connections_break_is_done_again(nodes, expected):
     def break_connections(worker):

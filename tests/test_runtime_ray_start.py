@@ -184,6 +184,7 @@ def test_ctrl_c_while_ray_starts_reaches_the_user_at_once_and_in_the_users_line(
     assert errors.splitlines()[-1] == "KeyboardInterrupt"
 
 
+@pytest.mark.all("test_ctrl_c_while_ray_starts_reaches_the_user_at_once_and_in_the_users_line")
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_after_ctrl_c_while_ray_starts_the_next_session_has_a_ray_of_its_own(tmp_path):
@@ -212,6 +213,7 @@ print("goes on")
 """
 
 
+@pytest.mark.all("test_runtime_ray_clusters.py::test_two_clusters_at_once_are_refused")
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_calls_of_a_thread_that_had_another_ray_have_numbers_of_their_own(tmp_path):

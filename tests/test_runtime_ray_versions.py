@@ -8,11 +8,11 @@ import pytest
 import orion
 from orion.runtime.ray import group, same_programs
 from orion.runtime.ray.actor import WorkerActor
-from tests.trials import ALL, TIMES
+from tests.trials import ALL
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
 
-WORKERS = 2 if TIMES >= ALL else 1
+WORKERS = 2 if ALL else 1
 """Each refusal has all of them started anew, and the next call too."""
 
 

@@ -137,7 +137,7 @@ def arguments(kind, expressions):
 def planned(expressions, kind):
     """Those that a plan is made for; the others are refused with what to write instead. Each by itself, or, if no more
     is asked for, several at a time as long as there is a plan for these."""
-    size = 1 if TIMES >= ALL else TOGETHER
+    size = 1 if ALL else TOGETHER
     groups = [expressions[first : first + size] for first in range(0, len(expressions), size)]
     return [text for group in groups for text in _planned_of(group, kind)]
 
@@ -165,7 +165,7 @@ def check(expressions, kind, tried=lambda found: found):
     """Everything that a plan is made for runs, and gives what NumPy gives: what is `tried` of it, if no more is asked
     for."""
     planned_for = planned(expressions, kind)
-    found = planned_for if TIMES >= ALL else tried(planned_for)
+    found = planned_for if ALL else tried(planned_for)
     wrong = []
     for first in range(0, len(found), TOGETHER):
         some = found[first : first + TOGETHER]

@@ -10,7 +10,7 @@ import orion
 from tests.kill import factors, gauss_seidel, sgd
 from tests.ray_nodes import started_cluster
 from tests.runtime_programs import cases, mix
-from tests.trials import ALL, TIMES
+from tests.trials import ALL
 
 
 def train(counts, backend, make, call):
@@ -50,9 +50,10 @@ def test_two_four_one_is_as_one_all_the_time():
 def test_on_ray():
     """Views stay what they are; Ray, which Orion has started, has no room for more workers."""
     expected = train([1, 1, 1], "threads", small, sgd)
-    assert train([2, 3, 1] if TIMES >= ALL else [1, 2, 1], "ray", small, sgd) == expected
+    assert train([2, 3, 1] if ALL else [1, 2, 1], "ray", small, sgd) == expected
 
 
+@pytest.mark.all("test_runtime_ray.py::test_what_the_cluster_has_no_room_for_is_refused")
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_a_cluster_without_room_leaves_the_workers_that_there_were():

@@ -12,7 +12,7 @@ import orion
 from orion.rewrites.scans import apply, find
 from tests.loop_text import defined
 from tests.random_functions import compare, interpreted, outcome, plans, rewritten
-from tests.trials import TIMES, worker_counts
+from tests.trials import TIMES, times, worker_counts
 
 N = 3_000
 """More than one block, and some iterations after the last."""
@@ -464,7 +464,7 @@ def arguments(n, seed):
     return {"x": x, "y": y, "f": rng.integers(-1, 2, n + 3) * 1.0, "v": v, "out": out, "k": 2, "n": n}
 
 
-@pytest.mark.parametrize("seed", range(34 * TIMES))
+@pytest.mark.parametrize("seed", range(times(34, 18)))
 def test_random_scans_are_pythons(small, seed):
     source = Maker(seed).function()
     function = defined(source)
@@ -474,7 +474,7 @@ def test_random_scans_are_pythons(small, seed):
             compare(function, lambda n=n: arguments(n, seed), 1 + seed % 3, f"n = {n}\n{source}")
 
 
-@pytest.mark.parametrize("seed", range(17 * TIMES))
+@pytest.mark.parametrize("seed", range(times(17, 9)))
 def test_random_scans_have_the_same_bits_on_any_number_of_workers(small, seed):
     """Of numbers that are rounded; without `force_parallel`, as that takes what is for two workers on one as well."""
     source = Maker(seed).function()

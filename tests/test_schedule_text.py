@@ -49,7 +49,7 @@ from tests.reorder_loops import (
 from tests.test_rewrites_skewed_buffers import arguments as skewed_arguments
 from tests.test_rewrites_skewed_buffers import conditional, from_below
 from tests.test_rewrites_time_tiles import line
-from tests.trials import ALL, TIMES
+from tests.trials import ALL
 
 POLYBENCH = {kernel.function.__name__: kernel for kernel in KERNELS}
 
@@ -375,11 +375,7 @@ def test_sets_of_very_many_conditions_are_given_up_before_isl_looks_at_them(monk
 
 SIZES = {gemm: (3, 4, 5), lu: (6, 6), trisolv: (11, 11, 11), lcs: (11, 10), warped: (11, 10)}
 BOXES = [(-9, 30), (1, 9)]
-TRIED = (
-    {gemm: 8, lu: 25, trisolv: 8, lcs: 6, warped: 6}
-    if TIMES >= ALL
-    else {gemm: 2, lu: 9, trisolv: 8, lcs: 3, warped: 3}
-)
+TRIED = {gemm: 8, lu: 25, trisolv: 8, lcs: 6, warped: 6} if ALL else {gemm: 2, lu: 9, trisolv: 8, lcs: 3, warped: 3}
 """How many of the numbers of a text are changed."""
 
 

@@ -16,6 +16,15 @@ from tests.test_buffers import count, latest, look, loss, parallel_slr, samples,
 from tests.trials import TIMES, one_in, times
 
 pytestmark = [
+    pytest.mark.all(
+        "test_nodes_fetch_what_their_tiles_touch_and_all_updates_are_there",
+        "test_no_update_is_later_than_was_said",
+        "test_hardly_any_iterations",
+        "test_subscripts_that_leave_the_array_are_told_of_as_ever",
+        "test_infinite_values_and_zeros_with_a_sign_stay_so",
+        "test_updates_that_are_no_numbers_leave_all_as_it_was",
+        "test_training_and_evaluation_in_turns",
+    ),
     pytest.mark.ray,
     pytest.mark.timeout(300),
     pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning"),

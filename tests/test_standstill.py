@@ -54,6 +54,7 @@ def test_a_stopped_worker_is_replaced(two_actors, expected):
     assert have_ended([victim], 0.0)
 
 
+@pytest.mark.all("test_a_stopped_worker_is_replaced")
 def test_one_that_is_stopped_while_the_other_dies(two_actors, expected):
     mix(**long_mix(1))
     mine, (dead, stopped) = long_mix(LONG), two_actors._backend._team.group.processes

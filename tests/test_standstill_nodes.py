@@ -16,7 +16,11 @@ from tests.ray_nodes import session_on
 from tests.runtime_programs import long_mix, mix
 from tests.test_standstill import PLACE
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.all("test_standstill.py::test_a_stopped_worker_is_replaced"),
+    pytest.mark.ray,
+    pytest.mark.timeout(300),
+]
 
 
 @pytest.fixture(scope="module")

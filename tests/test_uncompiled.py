@@ -118,14 +118,14 @@ class Counted:
 
 
 @pytest.mark.parametrize(
-    ("times", "size", "loops", "least", "most"),
-    [(1, 5, 50, 1, 15), (3, 5, 12, 12, 12), (1, uncompiled.MOST + 1, 12, 12, 12)],
-    ids=["some", "all if more is asked for", "all that are large"],
+    ("is_all", "size", "loops", "least", "most"),
+    [(False, 5, 50, 1, 15), (True, 5, 12, 12, 12), (False, uncompiled.MOST + 1, 12, 12, 12)],
+    ids=["some", "all if all is asked for", "all that are large"],
 )
-def test_how_many_are_compiled(times, size, loops, least, most, monkeypatch):
-    monkeypatch.setattr(uncompiled, "TIMES", times)
+def test_how_many_are_compiled(is_all, size, loops, least, most, monkeypatch):
+    monkeypatch.setattr(uncompiled, "ALL", is_all)
     compiled = Counted(monkeypatch)
-    with orion.session(workers=1):
+    with uncompiled.mostly_uncompiled(), orion.session(workers=1):
         for k in range(loops):
             array = np.zeros(size)
             numbered(k)(array, size)
@@ -134,4 +134,4 @@ def test_how_many_are_compiled(times, size, loops, least, most, monkeypatch):
 
 
 def test_files_that_say_so_run_most_kernels_so():
-    assert (compiling.compile_kernel is uncompiled.kernel) == (uncompiled.TIMES < uncompiled.ALL)
+    assert (compiling.compile_kernel is uncompiled.kernel) == (not uncompiled.ALL)

@@ -1,6 +1,6 @@
 """Kernels that the Python interpreter runs in place of machine code, as their compiling is most of what tests take.
 
-Of the kernels of many files of tests (`MOSTLY`) one in twenty is compiled, always the same ones; with `ORION_TRIALS=3`
+Of the kernels of many files of tests (`MOSTLY`) one in twenty is compiled, always the same ones; with `make test-all`
 all are. The others go through everything but Numba and LLVM: they are planned, proved and written as always, and run
 by the runtime's own threads, on the arrays of the call. Always compiled is what the interpreter has no stand-in for
 (sums of rows in registers), what it computes otherwise (complex and narrow numbers, sums of truth values), and what has
@@ -32,7 +32,7 @@ from orion.kernel.calling import AHEAD, CONTROL_SIZE, FLAG_STRIDE, GO, NOWHERE, 
 from orion.kernel.instructions import RUNNING
 from orion.kernel.support import taking
 from tests.oracles.interpreted import STAND_INS, WALKER, Walked, kernel_code, tell_end
-from tests.trials import ALL, TIMES
+from tests.trials import ALL
 
 ONE_IN = 20
 STAGES = ("test_frontend_", "test_passes_", "test_rewrites_")
@@ -73,8 +73,12 @@ compile_kernel, follow = compiling.compile_kernel, following.Follow
 
 def are_mostly_uncompiled(test: pytest.Item) -> bool:
     """Whether that is so for a test. On Ray, kernels are run by other processes."""
-    name = test.path.stem
-    return (name in MOSTLY or name.startswith(STAGES)) and TIMES < ALL and test.get_closest_marker("ray") is None
+    return is_mostly_uncompiled(test.path.stem) and not ALL and test.get_closest_marker("ray") is None
+
+
+def is_mostly_uncompiled(file: str) -> bool:
+    """Whether that is so for tests of a file that are not on Ray, unless everything is tried."""
+    return file in MOSTLY or file.startswith(STAGES)
 
 
 @contextmanager
@@ -115,7 +119,7 @@ class Followed:
 
 
 def is_for_the_interpreter(source: KernelSource) -> bool:
-    if TIMES >= ALL or is_one_of_twenty(f"{source.text}{source.arguments}"):
+    if ALL or is_one_of_twenty(f"{source.text}{source.arguments}"):
         return False
     if any(argument.dtype in OTHERWISE for argument in source.arguments):
         return False
