@@ -6,6 +6,7 @@ import signal
 import sys
 from contextlib import nullcontext
 
+import hypothesis
 import pytest
 
 import orion
@@ -46,6 +47,10 @@ def storage(request, monkeypatch, tmp_path_factory):
     yield
     orion.shutdown()
 
+
+if not trials.ALL:  # so that kernels of random loops are on disk from the run before
+    hypothesis.settings.register_profile("the same each time", derandomize=True)
+    hypothesis.settings.load_profile("the same each time")
 
 MADE = messages.note_messages()
 

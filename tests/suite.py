@@ -25,8 +25,8 @@ import pytest
 
 from tests import sample
 
-PARTS = 3
-"""So many for the tests without Ray."""
+PARTS = {"once": 3, "all": 9}
+"""How many parts the tests without Ray of a mode have."""
 
 TYPES = [sys.executable, "-m", "mypy"]
 NONE = pytest.ExitCode.NO_TESTS_COLLECTED
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def run(given: Sequence[str], variables: dict[str, str]) -> int:
     """Run all parts; the exit code is that of the first one that fails. No tests at all are a failure too."""
-    *parts, on_ray = commands(given)
+    *parts, on_ray = commands(given, PARTS[variables["ORION_TESTS"]])
     with ThreadPoolExecutor(1) as others:
         try:
             beside = [others.submit(run_beside, command, variables) for command in (TYPES, on_ray)]
@@ -78,8 +78,8 @@ def told(code: int, said: str) -> int:
     return code
 
 
-def commands(given: Sequence[str]) -> Iterator[list[str]]:
-    """How pytest is called for each part. Tests that are named are one part."""
+def commands(given: Sequence[str], parts: int) -> Iterator[list[str]]:
+    """How pytest is called for each part, and last for the tests on Ray. Tests that are named are one part."""
     pytest_on_two = [sys.executable, "-m", "pytest", "--numprocesses", "2", "--dist", "worksteal", *given]
     without_ray, on_ray = ([*pytest_on_two, "-m", f"not timing and {which}"] for which in ("not ray", "ray"))
     if are_named(given):
@@ -87,8 +87,8 @@ def commands(given: Sequence[str]) -> Iterator[list[str]]:
         yield on_ray
     else:
         files = sorted(map(str, Path("tests").glob("test_*.py")))
-        for part in range(PARTS):
-            yield [*without_ray, *files[part::PARTS], *(["orion"] if part == 0 else [])]
+        for part in range(parts):
+            yield [*without_ray, *files[part::parts], *(["orion"] if part == 0 else [])]
         yield [*on_ray, *(file for file in files if "mark.ray" in Path(file).read_text("utf-8"))]
 
 

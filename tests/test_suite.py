@@ -13,14 +13,16 @@ import pytest
 
 from tests import sample
 from tests.covering import covering
-from tests.suite import commands, run, run_beside, surroundings
+from tests.suite import PARTS, commands, run, run_beside, surroundings
 
 NONE = pytest.ExitCode.NO_TESTS_COLLECTED
 FILES = sorted(Path("tests").glob("test_*.py"))
 
 
-def test_every_file_is_in_one_part():
-    *parts, ray = commands(["-q"])
+@pytest.mark.parametrize("number", PARTS.values(), ids=PARTS)
+def test_every_file_is_in_one_part(number):
+    *parts, ray = commands(["-q"], number)
+    assert len(parts) == number
     named = [one for part in parts for one in part if one.startswith("tests/")]
     assert sorted(named) == sorted(map(str, FILES))
     assert sum("orion" in part for part in parts) == 1
@@ -28,7 +30,7 @@ def test_every_file_is_in_one_part():
 
 
 def test_what_is_named_is_run_without_ray_and_with_it():
-    first, second = commands(["tests/test_suite.py::test_every_file_is_in_one_part"])
+    first, second = commands(["tests/test_suite.py::test_every_file_is_in_one_part"], 3)
     assert ("not timing and not ray" in first, "not timing and ray" in second) == (True, True)
 
 
