@@ -3,7 +3,7 @@
 `make test` has every test once. Of a test with several parameters it takes so many combinations that each value of each
 parameter is among them, and of several numbers of workers the least and the greatest. A test of 20 loops, each of four
 dtypes and on one, two and four workers, so has some 22 combinations, not 240: each loop and each dtype on four workers,
-and one loop on one. It runs a third of these, always the same ones.
+and one loop on one. It runs a fifth of these, always the same ones.
 
 Tests with the marker `all` are no part of it: kills, clusters of several nodes, installations. The marker names the
 tests that hold the same promise in a smaller form. On a whole file it names those of its own tests that stay.
@@ -27,10 +27,10 @@ EVERY = {
     "test_advice", "test_inspect_data", "test_inspect_svg", "test_inspect_text", "test_kernel_refusals", "test_promise",
     "test_same_functions", "test_schedule_build", "test_shown_shares", "test_stop",
 }  # fmt: skip
-"""Files of which a third of all combinations is run: they take little, or are what nothing else tries. So are tests of
+"""Files of which a fifth of all combinations is run: they take little, or are what nothing else tries. So are tests of
 files of elements (`SPILLED` in `tests/conftest.py`), which compile nothing."""
 
-ONE_IN = 3
+ONE_IN = 5
 VARYING = re.compile(r"^from tests\.trials import", re.MULTILINE)
 
 Values = dict[str, Any]

@@ -130,6 +130,7 @@ def test_a_function_of_a_notebook_goes_with_its_source():
     assert done.stdout == b"[1.0, 1.0, 1.0]\n", done.stderr.decode()
 
 
+@pytest.mark.all("test_process_pools")
 @pytest.mark.ray
 def test_ray_tasks():
     import ray

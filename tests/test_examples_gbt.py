@@ -38,6 +38,10 @@ def test_the_trees_are_the_same_on_any_number_of_workers(objective):
         assert other.test == found[0].test
 
 
+@pytest.mark.all(
+    "test_examples_tensor.py::test_the_bits_are_those_of_ray",
+    "test_examples_sgd_mf.py::test_ray_gives_the_same_digits_as_threads",
+)
 @pytest.mark.ray
 def test_and_on_ray():
     here, there = (

@@ -128,6 +128,10 @@ def test_topics_are_the_same_on_any_number_of_workers(proposals):
         assert its_curve == curve
 
 
+@pytest.mark.all(
+    "test_examples_tensor.py::test_the_bits_are_those_of_ray",
+    "test_examples_sgd_mf.py::test_ray_gives_the_same_digits_as_threads",
+)
 @pytest.mark.ray
 def test_topics_are_the_same_on_ray():
     here, curve = trained("--sweeps", "4", "--workers", "1")

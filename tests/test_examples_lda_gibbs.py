@@ -157,6 +157,10 @@ def test_files_that_are_no_bags_of_words_are_refused(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.all(
+    "test_examples_tensor.py::test_the_bits_are_those_of_ray",
+    "test_examples_sgd_mf.py::test_ray_gives_the_same_digits_as_threads",
+)
 @pytest.mark.ray
 def test_ray_samples_too():
     with orion.session("ray", 2):

@@ -150,6 +150,7 @@ def test_real_samples_train():
         assert found[f"{name}, late"].held_out < 0.36
 
 
+@pytest.mark.all("test_examples_bpr.py::test_ray_ranks_too")
 @pytest.mark.ray
 def test_ray_trains_too():
     samples, _ = slr_data.hold_out(slr_data.generated(2000, 200, 6, 0))

@@ -151,6 +151,10 @@ def test_the_bits_do_not_depend_on_the_workers():
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.all(
+    "test_examples_tensor.py::test_the_bits_are_those_of_ray",
+    "test_examples_sgd_mf.py::test_ray_gives_the_same_digits_as_threads",
+)
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
 def test_both_on_ray():
@@ -367,6 +371,10 @@ def test_the_gain_of_each_iteration_is_printed(capsys):
     assert "\nnot converged: a second iteration" in capsys.readouterr().out
 
 
+@pytest.mark.all(
+    "test_examples_tensor.py::test_the_bits_are_those_of_ray",
+    "test_examples_sgd_mf.py::test_ray_gives_the_same_digits_as_threads",
+)
 @pytest.mark.ray
 def test_they_run_on_ray():
     arguments = ["--points", "300", "--width", "2", "--clusters", "3", "--workers", "2"]

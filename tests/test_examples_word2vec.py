@@ -106,6 +106,7 @@ def test_an_epoch_takes_the_steps_that_plain_python_takes():
     assert found == pytest.approx(sum(losses) / sum(label for _, _, label in asked), rel=1e-4)
 
 
+@pytest.mark.all("test_examples_bpr.py::test_ray_ranks_too")
 @pytest.mark.ray
 def test_ray_trains_too():
     with orion.session("ray", 2):

@@ -398,6 +398,10 @@ print(kernel.module.__name__, is_made, is_made and "ymm" in kernel.machine_code(
 """
 
 
+@pytest.mark.all(
+    "test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled",
+    "test_kernel_vectors.py::test_registers_are_those_of_the_cpu_that_is_compiled_for",
+)
 @pytest.mark.skipif("avx2" not in NATIVE, reason="needs a CPU that can stand for two others")
 def test_machine_code_is_found_again_by_the_cpu_that_it_was_made_for(tmp_path):
     script = tmp_path / "width.py"

@@ -138,7 +138,7 @@ def test_threads_equal_one_worker_bit_for_bit(name, workers):
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_ray_equals_one_worker_bit_for_bit():
-    names = one_in(2, [*NAMES])
+    names = one_in(4, [*NAMES])
     expected = {name: run(name, "serial", None) for name in names}
     with orion.session(backend="ray", workers=4, force_parallel=True):
         for workers in worker_counts(4, 3, 2, 1):

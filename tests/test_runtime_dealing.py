@@ -172,6 +172,7 @@ FOLLOWED = {
 }
 
 
+@pytest.mark.all("test_calls_in_a_profile_are_measured_too", "test_what_moves_with_tiles_is_counted")
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", FOLLOWED)

@@ -135,9 +135,12 @@ def test_a_session_that_cannot_be_had_leaves_the_one_before_in_force(monkeypatch
         assert planned_workers() == (2, False)
 
 
+REFUSED_AT_ONCE = pytest.mark.all("test_runtime_ray_clusters.py::test_an_address_where_nothing_is_refused_in_seconds")
+
+
 @pytest.mark.ray
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("before", [("threads", 2), ("ray", 1)], ids=lambda before: before[0])
+@pytest.mark.parametrize("before", [("threads", 2), pytest.param(("ray", 1), marks=REFUSED_AT_ONCE)])
 def test_an_address_where_no_cluster_is_leaves_the_session_before_in_force(before):
     orion.init(*before, force_parallel=True)
     session = current_session()

@@ -45,6 +45,10 @@ def test_two_four_one_is_as_one_all_the_time():
     assert again == train([1, 1, 1], "threads", square, gauss_seidel)
 
 
+@pytest.mark.all(
+    "test_two_four_one_is_as_one_all_the_time",
+    "test_promise.py::test_ray_equals_one_worker_bit_for_bit",
+)
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_on_ray():

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests import sample
-from tests.covering import covering
+from tests.covering import ONE_IN, covering
 from tests.suite import PARTS, commands, run, run_beside, surroundings
 
 NONE = pytest.ExitCode.NO_TESTS_COLLECTED
@@ -91,7 +91,7 @@ class Item:
 
 
 PLAIN, KILLS, SMALLER = "tests/test_a.py::test_plain", "tests/test_b.py::test_kills", "tests/test_b.py::test_smaller"
-VARIED = [f"tests/test_a.py::test_varied[{number}]" for number in range(9)]
+VARIED = [f"tests/test_a.py::test_varied[{number}]" for number in range(10)]
 ITEMS = [Item(PLAIN), *map(Item, VARIED), Item(KILLS, ("test_smaller",)), Item(SMALLER, ("test_smaller",))]
 
 
@@ -102,7 +102,7 @@ def names_in(mode, items=ITEMS):
 def test_make_test_has_each_test_but_those_of_the_marker():
     once = names_in("once")
     assert [name for name in once if name not in VARIED] == [PLAIN, SMALLER]
-    assert len(once) == 2 + len(VARIED) // 3
+    assert len(once) == 2 + len(VARIED) // ONE_IN
 
 
 def test_all_are_all():
@@ -119,12 +119,16 @@ def test_the_rest_has_all_tests_of_files_that_try_more(tmp_path):
     assert names_in("rest", [Item(PLAIN, path=path)]) == [PLAIN]
 
 
+def is_about_the_file(statement):
+    return isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "pytestmark"
+
+
 def named_by_markers(path):
     """What the markers `all` of a file name: the test that is marked, "" for the whole file, and the names."""
     tree = ast.parse(path.read_text("utf-8"))
     for statement in tree.body:
         name = statement.name if isinstance(statement, ast.FunctionDef) else ""
-        parts = statement.decorator_list if name else [statement] if isinstance(statement, ast.Assign) else []
+        parts = statement.decorator_list if name else [statement] if is_about_the_file(statement) else []
         for call in (node for part in parts for node in ast.walk(part) if isinstance(node, ast.Call)):
             if ast.unparse(call.func) == "pytest.mark.all":
                 yield name, [ast.literal_eval(one) for one in call.args]
