@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--all", action="store_true", help="all combinations, more random tests, what takes long")
     parser.add_argument("--sample", type=float, metavar="MINUTES", help="so much of what only --all runs")
     asked, given = parser.parse_known_args(arguments)
-    if asked.sample:
+    if asked.sample is not None:
         return sample.run(60 * asked.sample, given, surroundings("rest"))
     return run(given, surroundings("all" if asked.all else "once"))
 

@@ -23,6 +23,7 @@ def test_pulls_that_overlap_wait_for_what_was_posted_before():
     assert simulated(uneven, costs, True, 1.0)[0] == 5.0 + 0.5
 
 
+@pytest.mark.all("test_workers_that_meet_wait_for_the_last", "test_pulls_that_overlap_wait_for_what_was_posted_before")
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_the_schedule_has_the_pulls_of_the_run(workers, monkeypatch):
     monkeypatch.setattr(elastic, "STEPS", 101)
