@@ -19,6 +19,8 @@ import lda  # noqa: E402
 import lda_data  # noqa: E402
 from pictures import read_png  # noqa: E402
 
+from tests.trials import ALL  # noqa: E402
+
 KOS = EXAMPLES.parents[1] / "shared" / "data" / "kos" / "docword.kos.txt.gz"
 SMALL = ["--documents", "150", "--vocabulary", "300", "--length", "40", "--topics", "12", "--every", "4"]
 
@@ -147,7 +149,7 @@ def test_another_seed_gives_other_topics():
 
 
 def test_the_passes_are_parallel():
-    corpus = lda_data.generated(2000, 2000, 100, 20, 0)
+    corpus = lda_data.generated(2000 if ALL else 500, 2000, 100, 20, 0)
     with orion.session(workers=2, force_parallel=True):
         warp = lda.Warp(corpus, 100, 0.1, 0.01, 1, 0)
         for rows, others in ((warp.documents, warp.words), (warp.words, warp.documents)):
