@@ -59,8 +59,9 @@ class Again:
         for at, kind in self._others:
             if type(arguments[at]) is not kind or (kind is int and is_wide(arguments[at])):
                 return MISSED
+        own = self._prepared.local.take()
         try:
-            returned = self._run(arguments)
+            returned = self._run(arguments, own)
         except OutOfBoundsError as error:
             named, program = dict(zip(self._names, arguments, strict=True)), self._prepared.program
             session.failed(error, program, named)
@@ -68,9 +69,11 @@ class Again:
         except BaseException as error:
             session.failed(error, self._prepared.program, dict(zip(self._names, arguments, strict=True)))
             raise
+        finally:
+            self._prepared.local.give_back(own)
         if returned is not MISSED:
             if returned is not None:
-                named = dict(zip(self._names, arguments, strict=True))
+                named = {**dict(zip(self._names, arguments, strict=True)), **own}
                 returned = resolved(returned, named, self._prepared.program.program.function)
             session.after_call()
         return returned
@@ -85,7 +88,9 @@ def again_for(
 ) -> Again | None:
     """What runs calls like one with these arguments, in the order of the parameters; None where more than arrays and
     scalars is new in each."""
-    if prepared.rows or prepared.local.specs or prepared.watched:
+    if prepared.rows or prepared.watched:
         return None
-    run = session.again(prepared.program, recent, arguments)
+    own = prepared.local.take()
+    run = session.again(prepared.program, recent, arguments, own)
+    prepared.local.give_back(own)
     return None if run is None else Again(prepared, recent, is_current, session, [*arguments], run)

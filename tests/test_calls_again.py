@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.kernel.parking import AWAY, STATE
 from orion.runtime.memory import RunMemory
 from orion.runtime.threads.again import MISSED, RunAgain
 from orion.runtime.threads.pool import Pool
@@ -65,7 +66,17 @@ def between(a, b, n, factor):
     return norm
 
 
-FUNCTIONS = (scaled, summed, placed, in_rounds, between)
+def made(a, b, n, factor):
+    """One of its arrays is returned, the other is there in the next call too."""
+    twice, sums = np.zeros(n), np.zeros(n)
+    for i in range(n):
+        twice[i] = factor * b[i]
+    for i in range(n):
+        sums[i] += a[i] + twice[i]
+    return sums, a
+
+
+FUNCTIONS = (scaled, summed, placed, in_rounds, between, made)
 
 
 @pytest.fixture
@@ -325,7 +336,9 @@ def test_control_c_may_come_anywhere_while_workers_are_woken(where, monkeypatch,
     with orion.session(workers=2, force_parallel=True):
         for _ in range(3):
             looped(a, b, 20, 1.0)
-        time.sleep(0.3)  # the other worker is away
+        boxes = calls_again[-1][2].boxes
+        while boxes[1, STATE] != AWAY:
+            time.sleep(0.01)
         monkeypatch.setattr(Pool, "park", interrupted("park", park))
         monkeypatch.setattr(RunMemory, "abort", interrupted("abort", abort))
         with pytest.raises(KeyboardInterrupt):

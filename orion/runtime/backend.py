@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from orion.aside import aside
 from orion.errors import RescaledError
 from orion.ir.recent import Recent
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
@@ -22,7 +23,8 @@ from orion.runtime.turn import Turn
 
 R = TypeVar("R")
 
-RunsAgain = Callable[[Sequence[object]], Any]
+RunsAgain = Callable[[Sequence[object], Mapping[str, LocalArray]], Any]
+"""Runs a program for arguments by position, and arrays that it makes."""
 
 
 class Backend(Protocol):
@@ -48,7 +50,13 @@ class Backend(Protocol):
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, and return what it returns."""
 
-    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+    def again(
+        self,
+        prepared: PreparedProgram,
+        recent: Recent,
+        arguments: Mapping[str, object],
+        own: Mapping[str, LocalArray],
+    ) -> RunsAgain | None:
         """What runs a program again that has run, for positional arguments like these, and gives MISSED where the
         arrays are others; None where there is no such."""
 
@@ -89,20 +97,26 @@ class LocalBackend:
         """Call `action` while no program runs."""
         return self._turn.run(action)
 
-    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+    def again(
+        self,
+        prepared: PreparedProgram,
+        recent: Recent,
+        arguments: Mapping[str, object],
+        own: Mapping[str, LocalArray],
+    ) -> RunsAgain | None:
         """What runs a program again that has no more than arrays and scalars anew; else None."""
         loaded = self._loaded.get(prepared)
         if loaded is None or not may_run_again(prepared, loaded):
             return None
-        run = self._turn.run(lambda: RunAgain(prepared, loaded, recent, arguments))  # it uses parts that runs use
+        run = self._turn.run(lambda: RunAgain(prepared, loaded, recent, arguments, own))  # it uses parts that runs use
 
-        def again(given: Sequence[object]) -> Any:
+        def again(given: Sequence[object], own: Mapping[str, LocalArray]) -> Any:
             is_loaded = self._loaded_for == self.workers and self._loaded.get(prepared) is loaded
             if not is_loaded or self._pool is None:
                 return MISSED
-            return run(given, self._pool, self._watch)
+            return run(given, own, self._pool, self._watch)
 
-        return lambda given: self._turn.run(lambda: again(given))
+        return lambda given, own: self._turn.run(lambda: again(given, own))
 
     def scale(self, workers: int) -> None:
         """Have so many threads from the next run on; a run under way goes on with as many at the end of a round. It is

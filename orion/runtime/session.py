@@ -23,6 +23,7 @@ from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
 from orion.ir.recent import Recent
 from orion.runtime.backend import Backend, LocalBackend, RunsAgain
 from orion.runtime.checkpoints import Checkpoints
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.collector import Collector
 from orion.runtime.profile.recorder import Recording
@@ -103,9 +104,16 @@ class Session:
         if isinstance(error, WorkerLostError) and error.lost:
             error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
 
-    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
-        """What runs a program again for arguments like these, given by their positions; None where there is no such."""
-        return self._backend.again(prepared, recent, arguments)
+    def again(
+        self,
+        prepared: PreparedProgram,
+        recent: Recent,
+        arguments: Mapping[str, object],
+        own: Mapping[str, LocalArray],
+    ) -> RunsAgain | None:
+        """What runs a program again for arguments like these, given by their positions, and arrays of its own like
+        these; None where there is no such."""
+        return self._backend.again(prepared, recent, arguments, own)
 
     def after_call(self) -> None:
         """A call has ended, and all that it changes is changed: write the automatic checkpoints that are due."""

@@ -13,6 +13,7 @@ from orion.cores import cores
 from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.ir.recent import Recent
 from orion.runtime.backend import LocalBackend, RunsAgain
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
@@ -73,7 +74,13 @@ class RayBackend:
         """The CPUs of the cluster that the actors hold now."""
         return self.workers if self._team is not None and self._team.group.is_usable() else 0
 
-    def again(self, prepared: PreparedProgram, recent: Recent, arguments: Mapping[str, object]) -> RunsAgain | None:
+    def again(
+        self,
+        prepared: PreparedProgram,
+        recent: Recent,
+        arguments: Mapping[str, object],
+        own: Mapping[str, LocalArray],
+    ) -> RunsAgain | None:
         """Actors are told of each call."""
         return None
 

@@ -18,6 +18,7 @@ from orion.kernel.calling import SLOT, first_slots
 from orion.runtime.arguments import GivenArrays
 from orion.runtime.blas import LimitedWalk
 from orion.runtime.failures import failure_in, left_without_error
+from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedProgram, is_short
 from orion.runtime.returned import stand_in
 from orion.runtime.threads.backend import LoadedProgram, worker_of
@@ -47,22 +48,34 @@ class RunAgain:
     """Runs a loaded program for arguments like these, which are `recent`, given by their positions."""
 
     def __init__(
-        self, prepared: PreparedProgram, loaded: LoadedProgram, recent: Recent, arguments: Mapping[str, Any]
+        self,
+        prepared: PreparedProgram,
+        loaded: LoadedProgram,
+        recent: Recent,
+        arguments: Mapping[str, Any],
+        own: Mapping[str, LocalArray],
     ) -> None:
+        """`own` are arrays that the function makes."""
         from orion.kernel.build.walker import repeating
 
         self.loaded = loaded
         self._prepared, self._repeat = prepared, repeating()
         self._leading = Leading(prepared, loaded) if loaded.workers > 1 else None
         self._parts = [part for parts in loaded.parts for part in parts]
-        names = [name for name, *_ in recent.arrays]
-        self._arrays = [list(arguments).index(name) for name in names]
-        self._scalars = [at for at in range(len(arguments)) if at not in self._arrays]
-        self._given = [stand_in(value, name) for name, value in arguments.items()]
-        self._recent = recent  # its dtypes, whose identities are known, live as long
+        given, order = {**arguments, **own}, prepared.program.function.params
+        taken, positions = [name for name, *_ in recent.arrays], list(arguments)
+        names = [*taken, *own]
+        self._arrays = [positions.index(name) for name in taken]
+        self._own = tuple(own)
+        self._given = [stand_in(given[name], name) for name in order]
+        scalars = [name for name in positions if name not in taken]
+        self._scalars = [(positions.index(name), order.index(name)) for name in scalars]
+        arrays = [arguments[name] for name in taken] + [one.storage for one in own.values()]
+        self._dtypes = [array.dtype for array in arrays]  # their identities are known, so that they live as long
         self._records = np.zeros(len(names), np.int64)
-        self._known, self._shapes = _known(recent, [arguments[name] for name in names])
-        self._kept = [*self._packed(arguments)]
+        places = [*(recent.addresses or [0] * len(taken)), *([0] * len(own))]
+        self._known, self._shapes = _known(arrays, places)
+        self._kept = [*self._packed(given)]
         pairs = [
             (mine, kept)
             for part, own in zip(self._parts, self._kept, strict=True)
@@ -75,16 +88,18 @@ class RunAgain:
         flags = [loaded.memory.control.reshape(-1), loaded.memory.meeting, *loaded.memory.done[-1:]]
         self._zeros = np.array([(_start(one), one.size) for one in flags], np.int64)
 
-    def __call__(self, arguments: Sequence[Any], pool: Pool, watch: Watch) -> Any:
+    def __call__(self, arguments: Sequence[Any], own: Mapping[str, LocalArray], pool: Pool, watch: Watch) -> Any:
         """Run it, and return what the skeleton returns; MISSED where an array is not like that before, in its type,
         shape and strides, and its memory, which is its own or where it was."""
         records, given = self._records, self._given
         for number, at in enumerate(self._arrays):
             records[number] = id(arguments[at])
+        for number, name in enumerate(self._own, len(self._arrays)):
+            records[number] = id(own[name].storage)
         if self._repeat(records, self._known, self._shapes, self._copies, self._writes, self._zeros) >= 0:
             return MISSED
-        for at in self._scalars:
-            given[at] = plain_number(arguments[at])
+        for at, place in self._scalars:
+            given[place] = plain_number(arguments[at])
         for part in self._parts:
             part.again()
         leading = self._leading
@@ -127,10 +142,11 @@ class RunAgain:
                     yield from ((_start(block) + SLOT * slot, names.index(argument.name)) for block in part.blocks)
 
 
-def _known(recent: Recent, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[Any, Any]:
-    """What the walker is told of arrays: the rows of a table, and lengths and strides."""
+def _known(arrays: Sequence[np.ndarray[Any, Any]], places: Sequence[int]) -> tuple[Any, Any]:
+    """What the walker is told of arrays, which begin at these places, or anywhere: the rows of a table, and lengths and
+    strides."""
     rows, shapes = [], list[int]()
-    for array, place in zip(arrays, recent.addresses or [0] * len(arrays), strict=True):
+    for array, place in zip(arrays, places, strict=True):
         flags = array.flags
         kept = 0x4 * flags.owndata | 0x100 * flags.aligned | 0x400 * flags.writeable
         rows.append((id(np.ndarray), id(array.dtype), kept, array.ndim, len(shapes), place))
