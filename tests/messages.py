@@ -40,6 +40,9 @@ WORD = re.compile(r"(?<![\w.])[^\W\d]\w*")
 OF_A_LOOP = re.compile(r"(?:reaches|such as|e\.g\.) ((?:\w+ ?= ?-?\d+(?:, | and )?)+)|the loop over \(([\w, ]+)\)")
 """Where a message names loop variables without backquotes."""
 
+OF_A_PART = re.compile(r"_\d$")
+"""How the variable of a loop over a part of an array ends, after the name of the array (`docs/glossary.md`)."""
+
 OF_A_COORDINATE = re.compile(r"\b[^\W\d]\w*__(?:trip|\d+)\b")
 """A name as isl has it: the trips of a loop, an extent."""
 
@@ -122,6 +125,8 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
 
     >>> [*wrong_in("`k` is not `k_2`", {"k"})]
     ['a name that nobody has written, `k_2`']
+    >>> [*wrong_in("conflict, such as A_0=1 and B_0=2", {"A"})]
+    ['a name that nobody has written, `B_0`']
     >>> [*wrong_in("line 1: 'k.2' is not a number\\n    | k.2", set())]
     []
     """
@@ -134,6 +139,7 @@ def wrong_in(text: str, of_user: set[str]) -> Iterator[str]:
     for found in OF_A_COORDINATE.findall(RELATION.sub("", text)):
         yield f"a name of isl's, `{found}`"
     of_loops = {name for names in OF_A_LOOP.findall(text) for name in WORD.findall(" ".join(names))}
+    of_loops -= {name for name in of_loops if OF_A_PART.sub("", name) in of_user}
     for name in sorted(of_loops - of_user - {"and"}):
         yield f"a name that nobody has written, `{name}`"
     said = IN_BACKQUOTES.findall(text)
