@@ -46,7 +46,7 @@ MOSTLY = {
     "test_inspector", "test_lengths", "test_lists_of_rows", "test_made_arrays", "test_many_sizes", "test_mapped_keys",
     "test_matrices", "test_names", "test_outside_arrays", "test_overlapping_rows", "test_plan_rounds",
     "test_plan_together", "test_polybench", "test_random_inspected", "test_random_reads", "test_ranged_subscripts",
-    "test_recent_calls", "test_renaming", "test_returned_arrays", "test_reused_loop_variables",
+    "test_renaming", "test_returned_arrays", "test_reused_loop_variables",
     "test_running_extremes", "test_scalars_after_loops", "test_short_circuit", "test_sparse_loops", "test_temporaries",
     "test_truth_values", "test_tsvc", "test_tsvc_indirect", "test_uncompiled", "test_whole_functions",
 }  # fmt: skip
