@@ -14,7 +14,9 @@ from orion.runtime.followed.part import FollowedSteps
 from tests.oracles.skeletons import skeleton_text
 from tests.trials import times
 
-TRIALS = times(700, 60)
+TRIALS = times(20, 20)
+"""Functions for each number of workers: where all kernels are compiled, one takes some seconds."""
+
 SIZES = (24, 7)
 
 
@@ -90,10 +92,11 @@ def check(seed, workers, seen):
     return True
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
-def test_random_functions_do_what_they_do_in_python(workers, monkeypatch):
-    seen = Seen(monkeypatch)
-    with orion.session("threads", workers, force_parallel=True):
-        taken = [check(seed, workers, seen) for seed in range(workers * 100_000, workers * 100_000 + TRIALS)]
-    assert sum(taken) > 0.7 * TRIALS
-    assert sum(seen.answers) > 0.5 * len(seen.answers) > 0
+@pytest.mark.timeout(1200)
+def test_random_functions_do_what_they_do_in_python(monkeypatch):
+    seen, taken = Seen(monkeypatch), []
+    for workers in (1, 2, 4):
+        with orion.session("threads", workers, force_parallel=True):
+            taken += [check(seed, workers, seen) for seed in range(workers * 100_000, workers * 100_000 + TRIALS)]
+    assert sum(taken) > 0.7 * len(taken)
+    assert sum(seen.answers) > 0.4 * len(seen.answers) > 0
