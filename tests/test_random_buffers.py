@@ -7,9 +7,9 @@ import pytest
 
 from orion.errors import SerialLoopWarning
 from tests.oracles.buffered_loops import BufferedLoop
-from tests.trials import ALL, TIMES
+from tests.trials import TIMES
 
-PARTS, LOOPS = 3 * TIMES, 10 if ALL else 6
+PARTS, LOOPS = 3 * TIMES, 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))
