@@ -27,11 +27,11 @@ run: $(STAMP)    ## SGD matrix factorization on generated ratings: the plan, the
 examples: $(STAMP) ## each example at its defaults, on threads and on Ray: seconds, and how long it is silent; about 10 min
 	$(BIN)/python -m benchmarks.examples $(ARGS)
 
-test: $(STAMP)   ## before a change: the checks, and every test once; about 10 min
+test: $(STAMP)   ## before a change: the checks, and every test once (twice as long without kernels on disk from a run before); about 10 min
 	$(BIN)/ruff check .
 	$(BIN)/python tests/suite.py $(ARGS)
 
-test-all: $(STAMP) ## all combinations, three times the random tests, kills, clusters of several nodes; about 45 min
+test-all: $(STAMP) ## all combinations, three times the random tests, kills, clusters of several nodes; about 50 min
 	$(BIN)/ruff check .
 	$(BIN)/python tests/suite.py --all $(ARGS)
 
