@@ -21,6 +21,7 @@ more than the loops take that it starts. A few nanoseconds for an instruction ar
 | SINGLE a b | the bits of a float as one of 32 bits |
 | PUT a b c | slot b of the block of loop a = r[c] |
 | TRIP a b c | go on at row c where r[a] is not before the stop r[b] of a range; left where its step r[b + 1] is 0 |
+| NEXT a b c | r[a] = r[a] + r[b + 1], and go on at row c; neither where the sum has more than 64 bits: the range ends |
 | JUMP a | go on at row a |
 | WHEN a b c | go on at row c where r[a] is not 0 and b is 1, or r[a] is 0 and b is 0 |
 | MEET | wait for all workers |
@@ -51,10 +52,10 @@ from __future__ import annotations
 (
     COPY, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, WADD, WSUBTRACT, WMULTIPLY, WDIVIDE, WREMAINDER, LEAST, MOST,
     AND, OR, XOR, LESS, AT_MOST, SAME, FADD, FSUBTRACT, FMULTIPLY, FDIVIDE, PDIVIDE, POWER, FLESS, FAT_MOST, FSAME,
-    FLOAT, EXACT, TRUNCATE, FABS, ROOT, PROOT, SINGLE, PUT, TRIP, JUMP, WHEN, MEET, START, RUN, BEGIN, BEGIN_BYTE,
-    LOAD, LOAD_BYTE, SUM, FSUM, PRODUCT, FPRODUCT, LEAST_OF, MOST_OF, FLEAST_OF, FMOST_OF, ALL, ANY, LAST, CHOOSE,
-    FCHOOSE, PICK, PICK_BYTE,
-) = range(61)  # fmt: skip
+    FLOAT, EXACT, TRUNCATE, FABS, ROOT, PROOT, SINGLE, PUT, TRIP, NEXT, JUMP, WHEN, MEET, START, RUN, BEGIN,
+    BEGIN_BYTE, LOAD, LOAD_BYTE, SUM, FSUM, PRODUCT, FPRODUCT, LEAST_OF, MOST_OF, FLEAST_OF, FMOST_OF, ALL, ANY, LAST,
+    CHOOSE, FCHOOSE, PICK, PICK_BYTE,
+) = range(62)  # fmt: skip
 
 COMPARISONS = "<", "<=", ">", ">="
 AGAINST, NANS_WIN = 4, 8

@@ -16,8 +16,8 @@ from orion.kernel.instructions import (
     ADD, AGAINST, ALL, AND, ANY, AT, AT_MOST, BEGIN, BEGIN_BYTE, BLOCK, CHOOSE, COLUMNS, CONTROL, COPY, DIVIDE, DONE,
     ENTRY, EXACT, FABS, FADD, FAT_MOST, FCHOOSE, FDIVIDE, FLEAST_OF, FLESS, FLOAT, FMOST_OF, FMULTIPLY, FPRODUCT,
     FSAME, FSUBTRACT, FSUM, JUMP, LAGS, LAST, LEAST, LEAST_OF, LEFT, LESS, LOAD, LOAD_BYTE, MEET, MEETINGS, MOST,
-    MOST_OF, MULTIPLY, NANS_WIN, OR, OTHER, PDIVIDE, PICK, PICK_BYTE, POWER, PRODUCT, PROOT, PUT, REMAINDER, ROOT,
-    ROUNDS, RUN, RUNNING, SAME, SINGLE, START, STARTS, SUBTRACT, SUM, TAKES, TILES, TRIP, TRUNCATE, WADD, WAITS,
+    MOST_OF, MULTIPLY, NANS_WIN, NEXT, OR, OTHER, PDIVIDE, PICK, PICK_BYTE, POWER, PRODUCT, PROOT, PUT, REMAINDER,
+    ROOT, ROUNDS, RUN, RUNNING, SAME, SINGLE, START, STARTS, SUBTRACT, SUM, TAKES, TILES, TRIP, TRUNCATE, WADD, WAITS,
     WAIT_OFFSETS, WDIVIDE, WHEN, WMULTIPLY, WORKER, WREMAINDER, WSUBTRACT, XOR,
 )
 from orion.kernel.parking import (
@@ -167,11 +167,14 @@ def follow(rows, registers, table, state):
                 return
             if registers[a] >= registers[b] if step > 0 else registers[a] <= registers[b]:
                 at = c
-        elif operation == JUMP:
+        elif operation == JUMP or operation == NEXT:
             if is_left(control) or is_alarmed(control) and is_to_leave(control):
                 end_raising(has_raised(control))
                 return
-            at = a
+            if operation == JUMP:
+                at = a
+            elif of_registers(ADD, registers, a, a, b + 1):
+                at = c
         elif operation == WHEN:
             if (registers[a] != 0) == (b != 0):
                 at = c

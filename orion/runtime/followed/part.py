@@ -180,7 +180,7 @@ def _text(node: Stmt | Expr, names: PythonNames) -> str:
 
 
 def _known(part: Expr, extents: dict[Expr, int]) -> Expr:
-    return Const(extents[part], part.span) if isinstance(part, Dim | Count) else part
+    return Const(extents[part], part.span) if isinstance(part, Dim | Count) and part in extents else part
 
 
 # ---------------------------------------------------------------- of a loaded program

@@ -104,7 +104,7 @@ class ScalarWriter(ExpressionWriter):
             head = len(self.rows)
             self._loop.breaks += [_Way(jump, dict(self.kinds)) for jump in self.test(test, False)]
             body()
-            self._again(head)
+            self._again(do.JUMP, head)
 
         self._rounds(rounds)
 
@@ -122,11 +122,7 @@ class ScalarWriter(ExpressionWriter):
             self._loop.breaks.append(_Way(head, dict(self.kinds)))
             self.put(space.var, Value(first, int))
             body()
-            if self._loop.continues:
-                self._land(self._loop.continues)
-                self._loop.continues.clear()
-            self.add(do.ADD, first, first, first + 2)
-            self._again(head)
+            self._again(do.NEXT, first, first + 1, head)
 
         self._rounds(rounds)
 
@@ -151,13 +147,13 @@ class ScalarWriter(ExpressionWriter):
             self.add(do.EXACT, self.home(name), self.home(name))
             self.kinds[name] = Number
 
-    def _again(self, head: int) -> None:
-        """Go back to the first row of a round."""
+    def _again(self, *back: int) -> None:
+        """Go back to the first row of a round, by this instruction."""
         self._land(self._loop.continues)
         for name in self._loop.numbers:
             self.as_number(name)
         self._loop.heads.append(dict(self.kinds))
-        self.add(do.JUMP, head)
+        self.add(*back)
 
     def _land(self, ways: Iterable[_Way]) -> None:
         for way in ways:

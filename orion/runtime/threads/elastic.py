@@ -83,7 +83,7 @@ class SkeletonWorker:
     def follow(self, number: int, *values: Any) -> tuple[Any, ...] | None:
         """Run this worker's part of followed steps, some loops at a time."""
         following = self._worker.begin_following(number, values)
-        count = self._worker.followed[number].at_once
+        count = max(1, self._worker.followed[number].at_once // 16)
         while following is not None and not following.is_done:
             begun = self._begin(count)
             start = perf_counter_ns()
