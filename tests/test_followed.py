@@ -1,5 +1,6 @@
 """Followed steps: which are followed, where their workers meet, what they give, and what is left to Python."""
 
+import gc
 import signal
 import threading
 import time
@@ -176,3 +177,22 @@ def test_control_c_ends_many_short_rounds(workers):
             smooth(A, B, 10**8)
         assert time.perf_counter() - start < 10
         smooth(A, B, 1)
+
+
+def test_what_is_loaded_goes_with_its_program():
+    @orion.parallel_for
+    def own(A, rounds):
+        for t in range(rounds):
+            for i in range(len(A)):
+                A[i] = A[i] * 3 + t
+            for i in range(1, len(A)):
+                A[i] = A[i] % 1009
+
+    with orion.session("threads", 2, force_parallel=True) as session:
+        for _ in range(4):
+            own(integers(50), 5)
+        loaded = session._backend._loaded
+        assert len(loaded) == 1
+        del own
+        gc.collect()
+        assert not len(loaded)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import describe, of_user
+from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
     Break,
@@ -36,7 +37,7 @@ from orion.runtime.followed.expressions import FLOATS, KINDS, MIXED, Number, Typ
 from orion.runtime.followed.steps import Followed, followed_steps
 from orion.runtime.followed.writer import Instructions, instructions_of
 from orion.runtime.parts import LoopPart
-from orion.runtime.prepared import PreparedProgram
+from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.schedule.schedule import Ints
 
 Follow = Any
@@ -54,10 +55,12 @@ class Variant:
 
 @dataclass(eq=False)
 class FollowedSteps:
-    """Followed steps of a loaded program, with the instructions for values of the classes that there were so far."""
+    """Followed steps of a loaded program, with the instructions for values of the classes that there were so far. They
+    do not keep the program: what is loaded of it goes with it."""
 
     followed: Followed
-    prepared: PreparedProgram
+    loops: tuple[PreparedLoop, ...]
+    function: Function
     follow: Follow
     _variants: dict[tuple[Type, ...], Variant | None] = field(default_factory=dict)
 
@@ -65,7 +68,7 @@ class FollowedSteps:
         """The instructions for these values, the extents of arrays last; None where they cannot be followed."""
         kinds = tuple(map(type, values[: len(self.followed.reads)]))
         if kinds not in self._variants:
-            found = instructions_of(self.followed, self.prepared.loops, kinds)
+            found = instructions_of(self.followed, self.loops, kinds)
             self._variants[kinds] = None if found is None else _as_arrays(found)
         return self._variants[kinds]
 
@@ -145,7 +148,7 @@ class Following:
 
     def error(self, row: int, steps: FollowedSteps) -> Exception:
         """What Python says where a row was left: it works out the statement again."""
-        written, followed, function = self.variant.written, steps.followed, steps.prepared.program.function
+        written, followed, function = self.variant.written, steps.followed, steps.function
         place = written.places[row]
         known = {
             name: self._value(written.homes[name], kind, written.tags.get(name, 0))
@@ -193,9 +196,9 @@ def followed_of(prepared: PreparedProgram, shown: Collection[int] = ()) -> tuple
         return ()
     from orion.kernel.build.follow import Follow
 
-    return tuple(
-        FollowedSteps(one, prepared, Follow([prepared.loops[number].kernel for number in one.loops])) for one in found
-    )
+    loops, function = prepared.loops, prepared.program.function
+    kernels = ([loops[number].kernel for number in one.loops] for one in found)
+    return tuple(FollowedSteps(one, loops, function, Follow(own)) for one, own in zip(found, kernels, strict=True))
 
 
 def followed_parts(steps: Iterable[FollowedSteps], parts: Sequence[LoopPart]) -> tuple[FollowedPart, ...]:

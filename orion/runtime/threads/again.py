@@ -60,7 +60,7 @@ class RunAgain:
 
         self.loaded = loaded
         self._prepared, self._repeat = prepared, repeating()
-        self._leading = Leading(prepared, loaded) if loaded.workers > 1 else None
+        self._leading = Leading(loaded) if loaded.workers > 1 else None
         self._parts = [part for parts in loaded.parts for part in parts]
         given, order = {**arguments, **own}, prepared.program.function.params
         taken, positions = [name for name, *_ in recent.arrays], list(arguments)

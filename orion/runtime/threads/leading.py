@@ -22,7 +22,6 @@ from orion.runtime.barrier import make_barrier
 from orion.runtime.followed.part import Following
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart
-from orion.runtime.prepared import PreparedProgram
 from orion.runtime.threads.backend import LoadedProgram
 from orion.runtime.threads.pool import Pool
 from orion.runtime.worker import NO_BLOCK, AbortedError, Worker
@@ -50,12 +49,12 @@ class Posted:
 class Leading:
     """What the workers of a loaded program need to be led: made once, and kept from run to run."""
 
-    def __init__(self, prepared: PreparedProgram, loaded: LoadedProgram) -> None:
+    def __init__(self, loaded: LoadedProgram) -> None:
         from orion.kernel.build.compile import left_by
         from orion.kernel.build.follow import Table
         from orion.kernel.build.walker import gatherer, leader, server
 
-        self.prepared, self.loaded = prepared, loaded
+        self.loaded = loaded
         self.errors: list[Exception] = []
         self._lead, self._gather, self._serve, self._left_by, self._table = (
             leader(),
