@@ -28,10 +28,6 @@ TRIED = (
 )
 """What all arrays may be asked for, weakest first; then what one of them can do without is left out."""
 
-MAX_OPERATIONS = 400_000
-"""isl operations that one dependence may cost, 0.2 to 0.3 s. Past it no property is asked for. Of the everyday loops
-(`benchmarks/everyday`) that have such properties one needs 200,000 to 300,000, and the others at most 60,000."""
-
 Wanted = tuple[tuple[str, Property], ...]
 
 
@@ -58,7 +54,7 @@ def _is_free(dependences: Iterable[Dependence], held: Held, maps: Maps) -> bool:
         relation = maps.map(one.relation)
         for end in (one.source, one.sink):
             prepare_reads(end, held, maps)
-        with capped(maps.context, MAX_OPERATIONS):
+        with capped(maps.context):
             met = over_common(meeting(one.source, one.sink, held, maps), _dims(relation))
             if not relation.intersect(met).is_empty():
                 return False

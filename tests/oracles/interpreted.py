@@ -59,6 +59,10 @@ def add_to_sum(total: Any, term: Any) -> Any:
     return total + term
 
 
+def dot_of_rows(left: Any, right: Any) -> Any:
+    return intrinsics.dot_of_rows_in_order(left, right)
+
+
 def run_tile(entry: Callable[..., None], block: Any, tile: int, round: int) -> None:
     """Call a tile; the block has its arguments as they are."""
     entry(tile, round, *block)
@@ -123,7 +127,8 @@ STAND_INS: dict[str, Any] = {
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "part_function": undecorated, "walk_function": undecorated,
     "run_tile": run_tile, "address": same, "helper_function": undecorated, "checked": checked,
-    "add_to_sum": add_to_sum, "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
+    "add_to_sum": add_to_sum, "dot_of_rows": dot_of_rows,
+    "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
     "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing,
     "is_after_end": is_after_end, "tell_end": tell_end,
     **{name: value for name, value in vars(instructions).items() if name.isupper()},
