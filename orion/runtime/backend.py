@@ -7,14 +7,14 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from orion.aside import aside
-from orion.errors import RescaledError
+from orion.errors import OrionError, RescaledError
 from orion.ir.recent import Recent
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
-from orion.runtime.threads.again import MISSED, RunAgain, may_run_again
+from orion.runtime.threads.again import MISSED, RunAgain, compile_again, may_run_again
 from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
 from orion.runtime.threads.elastic import ElasticRun
 from orion.runtime.threads.pool import Pool
@@ -108,13 +108,17 @@ class LocalBackend:
         loaded = self._loaded.get(prepared)
         if loaded is None or not may_run_again(prepared, loaded):
             return None
-        run = self._turn.run(lambda: RunAgain(prepared, loaded, recent, arguments, own))  # it uses parts that runs use
+        try:
+            aside(lambda: compile_again(loaded.workers))
+        except OrionError:  # the compiler was switched off, or has no folder any more
+            return None
+        made = self._turn.run(lambda: RunAgain(prepared, loaded, recent, arguments, own))  # it uses parts that runs use
 
         def again(given: Sequence[object], own: Mapping[str, LocalArray]) -> Any:
             is_loaded = self._loaded_for == self.workers and self._loaded.get(prepared) is loaded
             if not is_loaded or self._pool is None:
                 return MISSED
-            return run(given, own, self._pool, self._watch)
+            return made(given, own, self._pool, self._watch)
 
         return lambda given, own: self._turn.run(lambda: again(given, own))
 

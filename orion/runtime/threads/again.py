@@ -44,6 +44,14 @@ def may_run_again(prepared: PreparedProgram, loaded: LoadedProgram) -> bool:
     return is_plain and is_settled and all(len(parts) for parts in loaded.parts)
 
 
+def compile_again(workers: int) -> None:
+    """Compile what runs a program again, or take it from the disk: once for a machine."""
+    from orion.kernel.build.walker import gatherer, leader, repeating, server
+
+    for compiled in (repeating, leader, gatherer, server)[: 1 if workers == 1 else None]:
+        compiled()
+
+
 class RunAgain:
     """Runs a loaded program for arguments like these, which are `recent`, given by their positions."""
 

@@ -52,17 +52,12 @@ class Leading:
     def __init__(self, loaded: LoadedProgram) -> None:
         from orion.kernel.build.compile import left_by
         from orion.kernel.build.follow import Table
-        from orion.kernel.build.walker import gatherer, leader, server
+        from orion.kernel.build.walker import gatherer, leader
 
         self.loaded = loaded
         self.errors: list[Exception] = []
-        self._lead, self._gather, self._serve, self._left_by, self._table = (
-            leader(),
-            gatherer(),
-            server(),
-            left_by,
-            Table,
-        )
+        self._lead, self._gather = leader(), gatherer()
+        self._left_by, self._table = left_by, Table
         self._known: dict[Any, Posted] = {}
         self._posted: Posted | None = None
 
