@@ -14,7 +14,7 @@ from orion.runtime.followed.part import FollowedSteps
 from tests.oracles.skeletons import skeleton_text
 from tests.trials import times
 
-TRIALS = times(20, 20)
+TRIALS = times(10, 20)
 """Functions for each number of workers: where all kernels are compiled, one takes some seconds."""
 
 SIZES = (24, 7)
