@@ -1,8 +1,9 @@
 """What a function keeps of a call, so that calls like it take little more than their loops.
 
-A call is like the one before where the function and what it takes from outside are the same, the session too, scalars
-have the same types (and values, where these matter), and arrays the same types, shapes and strides, and memory of their
-own, or that of before. Of such a call nothing need be found again but where the arrays lie.
+A call is like the one before under four conditions. The function, what it takes from outside, and the session are the
+same. Scalars have the same types, and the same values where these matter. Arrays have the same types, shapes and
+strides. Each array has memory of its own, or that of before. Nothing of such a call need be found again but where the
+arrays lie.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Followed steps: which are followed, where their workers meet, what they give, and what is left to Python."""
 
+import functools
 import gc
+import re
 import signal
 import threading
 import time
@@ -196,3 +198,52 @@ def test_what_is_loaded_goes_with_its_program():
         del own
         gc.collect()
         assert not len(loaded)
+
+
+# ---------------------------------------------------------------- errors between loops
+
+
+def grown_past(A, factor):
+    h = 1
+    for t in range(80):
+        for i in range(len(A)):
+            A[i] = A[i] + t
+        for i in range(1, len(A)):
+            A[i] = A[i] % 1009
+        h = h * factor
+    return h
+
+
+def shared_by(A, count):
+    share = 0.0
+    while count > -3:
+        for i in range(len(A)):
+            A[i] = A[i] + 1
+        for i in range(1, len(A)):
+            A[i] = A[i] * 2 % 1009
+        share = share + 1 / count
+        count -= 1
+    return share
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(
+    ("function", "argument", "error", "line"),
+    [(grown_past, 3, OverflowError, "h = h * factor"), (shared_by, 2, ZeroDivisionError, "share + 1 / count")],
+)
+def test_an_error_between_loops_has_its_line_and_the_loops_before_it_are_done(function, argument, error, line, workers):
+    A, expected = integers(50), integers(50)
+    with orion.session("threads", workers, force_parallel=True):
+        for _ in range(4):
+            with pytest.raises(error, match=re.escape(line)):
+                orion_of(function)(A, argument)
+            if error is ZeroDivisionError:
+                with pytest.raises(error):
+                    function(expected, argument)
+                np.testing.assert_array_equal(A, expected)
+        assert orion_of(grown_past)(A, 1) == 1
+
+
+@functools.cache
+def orion_of(function):
+    return orion.parallel_for(function)

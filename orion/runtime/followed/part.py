@@ -162,9 +162,10 @@ class Following:
             exec(text, names.space(), {names.variable(name): value for name, value in known.items()})
         except Exception as error:
             return of_user(error, place.node.span, function.source)
-        what = "an integer between loops has more than 64 bits, or more than 53 beside a float"
+        what = "between short loops this gives what 64 bits do not hold"
+        why = "integers there have 64 bits, 53 where they are compared with floats or divided, and powers are floats"
         hint = "take a remainder of it (`x % m`), or keep it as a float"
-        return OverflowError(describe(what, span=place.node.span, source=function.source, hint=hint))
+        return OverflowError(describe(what, span=place.node.span, source=function.source, why=why, hint=hint))
 
 
 def _text(node: Stmt | Expr, names: PythonNames) -> str:

@@ -8,7 +8,7 @@ same order. Where workers meet is settled before, so that it is the same in ever
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from orion.ir.assigned import assigned_names
@@ -55,47 +55,36 @@ def followed_steps(
 ) -> tuple[Followed, ...]:
     """The steps of a program that may be followed, those in others only where these are not. `shown` are the lines of
     loops with progress bars, which are not."""
-    finder = _Finder(program, loops)
     groups = followable(program.steps, lambda number: is_short(loops[number]), shown)
-    return tuple(found for one in groups for found in finder.followed(one))
+    found = (_followed(program, loops, one) for one in groups)
+    return tuple(one for one in found if one is not None)
 
 
-@dataclass(frozen=True)
-class _Finder:
-    program: Program
-    loops: Sequence[PreparedLoop]
-
-    def followed(self, found: Together) -> Iterator[Followed]:
-        """The steps with what is known of them; nothing where they may need scalars that have no values yet."""
-        steps = found.steps
-        reads = exposed_by(steps, self.loops)
-        function = self.program.function
-        unsure = exposed_reads(function.body, (*function.params, *dict(function.constants)))
-        kept = {name for loop in self.loops for name in (*loop.inputs, *loop.outputs)}
-        if (reads & unsure.keys()) - kept:
-            return
-        barriers = Barriers(self.loops)
-        still_open = barriers.after(steps, frozenset())
-        statements = [*statements_between(steps)]
-        extents = dict.fromkeys(part for one in statements for part in walk(one) if isinstance(part, Dim | Count))
-        needed = self._needed(steps) | (reads if found.is_repeated else set())
-        changed = sorted(changed_by(steps, self.loops) & needed)
-        yield Followed(
-            steps,
-            tuple(sorted(set(started_by(steps)))),
-            tuple(sorted(reads)),
-            tuple(extents),
-            tuple(changed),
-            frozenset(barriers.before),
-            still_open,
-        )
-
-    def _needed(self, followed: tuple[Step, ...]) -> set[str]:
-        """The scalars that other steps read before they give them a value."""
-        return _needed_by(self.program.steps, {id(step) for step in followed}, self.loops)
+def _followed(program: Program, loops: Sequence[PreparedLoop], found: Together) -> Followed | None:
+    """The steps with what is known of them; None where they may need scalars that have no values yet."""
+    steps, function = found.steps, program.function
+    reads = exposed_by(steps, loops)
+    unsure = exposed_reads(function.body, (*function.params, *dict(function.constants)))
+    kept = {name for loop in loops for name in (*loop.inputs, *loop.outputs)}
+    if (reads & unsure.keys()) - kept:
+        return None
+    barriers = Barriers(loops)
+    still_open = barriers.after(steps, frozenset())
+    extents = (part for one in statements_between(steps) for part in walk(one) if isinstance(part, Dim | Count))
+    needed = _needed_by(program.steps, {id(step) for step in steps}, loops) | (reads if found.is_repeated else set())
+    return Followed(
+        steps,
+        tuple(sorted(set(started_by(steps)))),
+        tuple(sorted(reads)),
+        tuple(dict.fromkeys(extents)),
+        tuple(sorted(changed_by(steps, loops) & needed)),
+        frozenset(barriers.before),
+        still_open,
+    )
 
 
 def _needed_by(steps: Iterable[Step], followed: Collection[int], loops: Sequence[PreparedLoop]) -> set[str]:
+    """The scalars that other steps than the `followed`, known by identity, read before they give them a value."""
     found: set[str] = set()
     for step in steps:
         if id(step) in followed:

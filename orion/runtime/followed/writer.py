@@ -50,9 +50,9 @@ OUTSIDE: dict[Kind, Type] = {
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Those of followed steps, for values of some classes. `first` is what registers have at first; `given` are the
-    registers of the values; `found` are the registers, classes and tags of the variables that are handed out;
-    `places[k]` is what row k was written for, `homes` and `tags` the registers of variables."""
+    """The instructions of followed steps, for values of some classes. Registers begin as `first`. Those in `given` get
+    the values. The variables that are handed out are `found`: their registers, classes and tags. Row k was written for
+    `places[k]`. Variables have the registers `homes`, and for their classes `tags`."""
 
     rows: tuple[Row, ...]
     first: tuple[int, ...]

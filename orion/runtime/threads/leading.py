@@ -35,8 +35,8 @@ NO_REGISTERS = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Posted:
-    """What workers are to follow: the parts of the loops that it starts, of each worker; their tables; the registers
-    and the states of those other than 0; and what stands in their boxes."""
+    """Instructions that workers are to follow. Each worker has its `parts` of the loops, and its table. Those other
+    than 0 have registers and states here, and find them by what stands in their boxes."""
 
     rows: Ints
     parts: tuple[tuple[LoopPart, ...], ...]
