@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import linecache
 import re
 import signal
 import threading
@@ -15,6 +16,7 @@ from orion.api import ParallelFunction
 from orion.kernel.instructions import MEET
 from orion.runtime.followed.steps import followed_steps
 from orion.runtime.followed.writer import instructions_of
+from tests.test_followed_random import Seen
 
 
 @orion.parallel_for
@@ -215,13 +217,15 @@ def grown_past(A, factor):
 
 
 def shared_by(A, count):
+    """The second half of the elements takes three times as long as the first: another worker is still at it."""
     share = 0.0
     while count > -3:
         for i in range(len(A)):
-            A[i] = A[i] + 1
+            for j in range(100 * i):
+                A[i] = (A[i] * 3 + j) % 1009
+        share = share + 1 / count
         for i in range(1, len(A)):
             A[i] = A[i] * 2 % 1009
-        share = share + 1 / count
         count -= 1
     return share
 
@@ -247,3 +251,41 @@ def test_an_error_between_loops_has_its_line_and_the_loops_before_it_are_done(fu
 @functools.cache
 def orion_of(function):
     return orion.parallel_for(function)
+
+
+# ---------------------------------------------------------------- Python's numbers and NumPy's
+
+KEEPS = {
+    "an int that nothing is less than": ("s = 0", "for i in range(len(x)):\n    s = min(s, x[i])"),
+    "a float that nothing is greater than": ("s = 1e9", "for i in range(len(x)):\n    s = max(s, x[i])"),
+    "an int that becomes a float in each round": ("s = 1", "s = s * 0.5"),
+    "a float that becomes NumPy's": ("s = 4.0", "s = np.sqrt(s)"),
+    "an int that becomes NumPy's": ("s = 3", "for i in range(len(n)):\n    s += n[i]"),
+    "either after a branch": ("s = 0", "if t > 1:\n    s = np.sqrt(s)\nelse:\n    s = 2.5"),
+    "two that change places": ("s, u = 0, 1.5", "for i in range(len(x)):\n    u = max(u, x[i])\ns, u = u, s"),
+    "the one that is chosen": ("s = 100", "for i in range(len(n)):\n    if n[i] > s:\n        s = n[i]"),
+    "none of which is chosen": ("s = 1000", "for i in range(len(n)):\n    if n[i] > s:\n        s = n[i]"),
+}
+"""What stands before rounds, and in them."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("rounds", [0, 1, 4])
+@pytest.mark.parametrize("name", KEEPS)
+def test_classes_are_those_that_python_has_between_loops(name, rounds, workers, monkeypatch):
+    first, body = KEEPS[name]
+    lines = [first, *([] if "u" in first else ["u = 0"]), "for t in range(rounds):"]
+    lines += [f"    {line}" for line in ["for i in range(len(x)):", "    x[i] = x[i] + 1.0", *body.splitlines()]]
+    lines += ["    for i in range(1, len(x)):", "        x[i] = x[i] * 0.5", "return s, u"]
+    text = "def kept(x, n, rounds):\n" + "\n".join(f"    {line}" for line in lines) + "\n"
+    file = f"<kept {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), space := {"np": np})
+    kept, found = orion.parallel_for(space["kept"]), []
+    seen = Seen(monkeypatch)
+    with orion.session("threads", workers, force_parallel=True):
+        for seen.is_off in (False, True):
+            s, u = kept(np.arange(1.0, 9.0), np.arange(-3, 5), rounds)
+            found.append((s, type(s), u, type(u)))
+    assert not rounds or seen.answers[0]  # without rounds its loops have no iterations, and it is Python's
+    assert found[0] == found[1]
