@@ -129,7 +129,7 @@ STAND_INS: dict[str, Any] = {
     "run_tile": run_tile, "address": same, "helper_function": undecorated, "checked": checked,
     "add_to_sum": add_to_sum, "dot_of_rows": dot_of_rows,
     "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
-    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing,
+    "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing, "likely": same,
     "is_after_end": is_after_end, "tell_end": tell_end,
     **{name: value for name, value in vars(instructions).items() if name.isupper()},
 }  # fmt: skip

@@ -16,8 +16,8 @@ DTYPES = (
 INTRINSICS = (
     "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "fitting",
     "float_power", "floor_divided", "held_stop", "helper_function", "int_power", "is_after_end", "is_alarmed",
-    "is_left", "is_to_leave", "near_remainder", "nonzero", "part_function", "python_power", "seldom", "shifted_left",
-    "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function", "trip_count",
+    "is_left", "is_to_leave", "likely", "near_remainder", "nonzero", "part_function", "python_power", "seldom",
+    "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function", "trip_count",
     "walk_function", "with_elements",
 )  # fmt: skip
 KEYED = ("integer_between", "normal_of", "uniform_of")

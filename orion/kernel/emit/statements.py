@@ -279,7 +279,7 @@ class Statements(Assignments):
         self.writer.add(f"{last} = int64({stop}) {'-' if step > 0 else '+'} 1")
         ends = (end for one in found.values() for end in self.ends_inside(one, space.var, (first, last)))
         known = self.known()
-        with self.writer.block(f"if {' and '.join(dict.fromkeys(ends))}:"):
+        with self.writer.block(f"if likely({' and '.join(dict.fromkeys(ends))}):"):
             yield frozenset(found)
         self.go_back_to(known)
         with self.writer.block("else:"):

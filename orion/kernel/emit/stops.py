@@ -40,13 +40,13 @@ LOOK = 8
 
 DOUBLED = 40
 """Innermost loops of at most as many lines are there twice, as they were and in strips: few trips have no strips to set
-up then."""
+up then. Those that seldom run are not."""
 
 UNROLLED = 32
 """Trips that a loop inside of an innermost one may have: LLVM writes them out, and makes vectors of what is around."""
 
 CALL, DIVISION, VECTOR = 20, 8, 64
-CHEAP = frozenset((*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range", "held_stop"))
+CHEAP = frozenset((*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range", "held_stop", "likely"))
 
 Line = tuple[str, Span | None]
 
@@ -99,6 +99,7 @@ class _Finder:
     names: TileNames
     stops: list[_Stop] = field(default_factory=list)
     parts: dict[ast.AST, int] = field(default_factory=dict)
+    is_seldom: bool = False
     known: dict[ast.stmt, int | None] = field(default_factory=dict)
 
     def of_block(self, body: Sequence[ast.stmt], is_inside: bool) -> int:
@@ -114,7 +115,11 @@ class _Finder:
                 self.stops.append(_Stop(statement, 1))
                 return LOOK
             case ast.If(test, body, orelse):
-                return self.of_part(test) + self.of_block(body, is_inside) + self.of_block(orelse, is_inside)
+                found = self.of_part(test) + self.of_block(body, is_inside)
+                before, self.is_seldom = self.is_seldom, self.is_seldom or _is_likely(test)
+                found += self.of_block(orelse, is_inside)
+                self.is_seldom = before
+                return found
             case _:
                 return self.of_part(statement)
 
@@ -133,7 +138,8 @@ class _Finder:
         looks_inside = len(self.stops) > before
         step = self.bounds.step(loop)
         strip = 1 if looks_inside or not is_innermost or not step else max(1, min(WORK // once, LONGEST // abs(step)))
-        is_doubled = is_innermost and strip > 1 and (loop.end_lineno or 0) - loop.lineno <= DOUBLED
+        is_short = (loop.end_lineno or 0) - loop.lineno <= DOUBLED
+        is_doubled = is_innermost and strip > 1 and is_short and not self.is_seldom
         self.stops.append(_Stop(loop, 1 << (strip.bit_length() - 1), is_doubled))
         return FEW if is_innermost else LOOK
 
@@ -207,6 +213,14 @@ class _Finder:
             case _:
                 for part in ast.iter_child_nodes(node):
                     yield from self.rows(part)
+
+
+def _is_likely(test: ast.expr) -> bool:
+    match test:
+        case ast.Call(func=ast.Name("likely")):
+            return True
+        case _:
+            return False
 
 
 def _is_unrolled(loop: ast.For | ast.While) -> bool:
@@ -286,7 +300,7 @@ def _strips(stop: _Stop, fresh: Callable[[str], str]) -> tuple[list[Indented], l
     begin = fresh(f"{name}_begin")
     span = f"{last} - {begin} <= {length}" if length > 0 else f"{begin} - {last} <= {-length}"
     plain = (1, f"for {name} in range({begin}, {last}{stepped}):")
-    before = [(0, f"{begin} = int64({start})"), (0, f"{last} = int64({end})"), (0, f"if {span}:"), plain]
+    before = [(0, f"{begin} = int64({start})"), (0, f"{last} = int64({end})"), (0, f"if likely({span}):"), plain]
     return before, [(0, "else:"), (1, over.replace(f"({start},", f"({begin},"))], own
 
 
