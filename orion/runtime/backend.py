@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -68,6 +69,10 @@ class Backend(Protocol):
         """End the workers, once the run under way is over; `run` starts them again."""
 
 
+ELASTIC_SECONDS = 0.1
+"""Runs of several loops that take longer are such that other workers may take part on the way."""
+
+
 class LocalBackend:
     """Threads of this process; with one worker, just the calling thread."""
 
@@ -78,6 +83,7 @@ class LocalBackend:
         self._watch = Watch()
         self._loaded: WeakKeyDictionary[PreparedProgram, LoadedProgram] = WeakKeyDictionary()
         self._loaded_for = workers
+        self._seconds: WeakKeyDictionary[PreparedProgram, float] = WeakKeyDictionary()
 
     def run(
         self,
@@ -106,7 +112,7 @@ class LocalBackend:
     ) -> RunsAgain | None:
         """What runs a program again that has no more than arrays and scalars anew; else None."""
         loaded = self._loaded.get(prepared)
-        if loaded is None or not may_run_again(prepared, loaded):
+        if loaded is None or self._is_elastic(prepared) or not may_run_again(prepared, loaded):
             return None
         try:
             aside(lambda: compile_again(loaded.workers))
@@ -116,11 +122,19 @@ class LocalBackend:
 
         def again(given: Sequence[object], own: Mapping[str, LocalArray]) -> Any:
             is_loaded = self._loaded_for == self.workers and self._loaded.get(prepared) is loaded
-            if not is_loaded or self._pool is None:
+            if not is_loaded or self._pool is None or self._is_elastic(prepared):
                 return MISSED
-            return made(given, own, self._pool, self._watch)
+            start = perf_counter()
+            try:
+                return made(given, own, self._pool, self._watch)
+            finally:
+                self._seconds[prepared] = perf_counter() - start
 
         return lambda given, own: self._turn.run(lambda: again(given, own))
+
+    def _is_elastic(self, prepared: PreparedProgram) -> bool:
+        """Whether a program takes other workers on its way, as far as its last run tells."""
+        return not prepared.is_single_loop and self._seconds.get(prepared, 0.0) > ELASTIC_SECONDS
 
     def scale(self, workers: int) -> None:
         """Have so many threads from the next run on; a run under way goes on with as many at the end of a round. It is
@@ -167,7 +181,11 @@ class LocalBackend:
             noted.updates = loaded.memory.all_notes()
             return returned
         run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, noted)
-        return run.on(self._pool, self._watch)
+        start = perf_counter()
+        try:
+            return run.on(self._pool, self._watch)
+        finally:
+            self._seconds[prepared] = perf_counter() - start
 
     def _end(self) -> None:
         pool, self._pool = self._pool, None

@@ -22,8 +22,8 @@ import numpy as np
 from orion.kernel import instructions
 from orion.kernel.build import walker
 from orion.kernel.calling import ABORT, AHEAD, ENDED, FLAG_STRIDE, GO, OUT_OF_BOUNDS, KernelSource, Walk, end_mark
-from orion.kernel.emit.names import INTRINSICS, NUMPYS
-from orion.kernel.support import intrinsics, numpys, slices
+from orion.kernel.emit.names import INTRINSICS, NUMBERS, NUMPYS
+from orion.kernel.support import intrinsics, numbers, numpys, slices
 from orion.runtime.arguments import DataSource
 from orion.runtime.memory import allocate_run_memory
 from orion.runtime.parts import loop_parts, worker_tiles
@@ -53,6 +53,10 @@ def checked(at: int, extent: int, axis: int, site: int, control: Any) -> int:
         control[:5] = OUT_OF_BOUNDS, site, at, extent, axis
         raise IndexError("a subscript leaves its array")
     return wrapped
+
+
+def is_inside(at: int, extent: int) -> bool:
+    return 0 <= at < extent
 
 
 def add_to_sum(total: Any, term: Any) -> Any:
@@ -123,11 +127,12 @@ def nothing() -> None:
 STAND_INS: dict[str, Any] = {
     **{name: converted(name) for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32")},
     **{name: getattr(intrinsics, name) for name in INTRINSICS},  # those that are plain Python are used as they are
+    **{name: getattr(numbers, name) for name in NUMBERS},
     **{name: getattr(numpys, name) for name in NUMPYS},
     "np": Numpy(), "math": math, "uint64": unsigned, "int64": int, "float64": np.float64, "float32": np.float32,
     "tile_function": undecorated, "part_function": undecorated, "walk_function": undecorated,
     "run_tile": run_tile, "address": same, "helper_function": undecorated, "checked": checked,
-    "add_to_sum": add_to_sum, "dot_of_rows": dot_of_rows,
+    "is_inside": is_inside, "add_to_sum": add_to_sum, "dot_of_rows": dot_of_rows,
     "assign_part": slices.assign_part, "is_left": is_left, "is_alarmed": is_left,
     "is_to_leave": is_left, "has_raised": has_raised, "end_raising": has_raised, "seldom": nothing, "likely": same,
     "is_after_end": is_after_end, "tell_end": tell_end,

@@ -219,8 +219,9 @@ class Expressions(ABC):
             return call("signed", self.expression(expr), dtype="int64")
         return self.operand(expr, "int64")
 
-    def range_bounds(self, space: Range) -> tuple[Code, Code, Code]:
-        """The start, stop and step of a range. One that may be too wide for the machine's own is held to its width."""
+    def range_bounds(self, space: Range, *, is_held: bool = True) -> tuple[Code, Code, Code]:
+        """The start, stop and step of a range. One that may be too wide for the machine's own is held to its width,
+        unless `is_held` is False."""
         start, stop, step = (self.bound(bound) for bound in (space.start, space.stop, space.step))
         first, end = self.unsigned(space.start), self.unsigned(space.stop)
         if first is not None:
@@ -228,7 +229,7 @@ class Expressions(ABC):
             start = call("signed_start", first, stop, step, end or stop, site, dtype="int64")
         if end is not None:
             stop = call("signed_stop", start, end, step, str(self.site("", space.stop.span)), dtype="int64")
-        if not self.intervals.is_narrow(space):
+        if is_held and not self.intervals.is_narrow(space):
             stop = call("held_stop", start, stop, step, str(self.site("", space.span)), dtype="int64")
         self.intervals.note(space)
         return start, stop, step

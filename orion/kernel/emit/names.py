@@ -14,16 +14,18 @@ DTYPES = (
     "complex64", "complex128",
 )  # fmt: skip
 INTRINSICS = (
-    "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "fitting",
-    "float_power", "floor_divided", "held_stop", "helper_function", "int_power", "is_after_end", "is_alarmed",
-    "is_left", "is_to_leave", "likely", "near_remainder", "nonzero", "part_function", "python_power", "seldom",
-    "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "tell_end", "tile_function", "trip_count",
-    "walk_function", "with_elements",
+    "add_to_sum", "branch", "checked", "checked_narrow", "dot_of_rows", "dot_of_rows_in_order", "helper_function",
+    "is_after_end", "is_alarmed", "is_inside", "is_left", "is_to_leave", "likely", "part_function", "seldom",
+    "tell_end", "tile_function", "walk_function", "with_elements",
 )  # fmt: skip
 KEYED = ("integer_between", "normal_of", "uniform_of")
 SLICES = ("assign_part", "put_part", "put_whole")
 OWN = sorted(name.removeprefix("np.") for name, row in FUNCTIONS.items() if row.own is not Own.NEVER)
 LANES = sorted({row.lanes for row in FUNCTIONS.values() if row.lanes})
+NUMBERS = (
+    "fitting", "float_power", "floor_divided", "held_stop", "int_power", "near_remainder", "nonzero", "python_power",
+    "shifted_left", "shifted_right", "signed", "signed_start", "signed_stop", "trip_count",
+)  # fmt: skip
 NUMPYS = (*(f"{name}_{kind}" for name in OWN for kind in ("of", "each")), "max_of_row", "min_of_row")
 SUMS = ("dot", "dot_in_order", "row_max", "row_min", "row_sum", "row_sum_in_order")
 VECTORS = tuple(
@@ -48,6 +50,7 @@ MODULES = (
     ("orion.kernel.support.complexes", COMPLEXES),
     ("orion.kernel.support.intrinsics", INTRINSICS),
     ("orion.kernel.support.keyed", KEYED),
+    ("orion.kernel.support.numbers", NUMBERS),
     ("orion.kernel.support.numpys", NUMPYS),
     ("orion.kernel.support.overlapped", OVERLAPPED),
     ("orion.kernel.support.replicas", REPLICAS),

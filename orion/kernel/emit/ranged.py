@@ -27,6 +27,10 @@ from orion.ir.spans import without_spans
 
 Key = tuple[Expr, str, int]
 
+Version = tuple[frozenset[Key], tuple[str, ...]]
+"""One of the two texts of a loop: the subscripts that are inside of their arrays in it, and where there are any, the
+names of the first and the last value of its variable."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ranged:

@@ -9,7 +9,7 @@ from orion.ir.nodes import Range, Stmt
 from orion.kernel.emit.code import SIGN
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
-from orion.kernel.emit.ranged import Key
+from orion.kernel.emit.ranged import Version
 from orion.kernel.emit.statements import Statements
 from orion.sets.affine import has_unit_step
 
@@ -31,7 +31,7 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, 
     space = facts.nest.loops[0].space
     cut: tuple[str, str] | None = None
     listed, counted = "", counted_dim(facts.nest)
-    versions: Iterable[frozenset[Key]]
+    versions: Iterable[Version]
     for dim, loop in enumerate(facts.nest.loops):
         space = loop.space
         assert isinstance(space, Range)
@@ -47,8 +47,8 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, 
             if dim == counted:
                 emitter.begin_iteration()
     assert isinstance(space, Range)
-    versions = (frozenset(),) if listed else _versions(space, facts.nest.body, cut, emitter)
-    for keys in versions:
+    versions = ((frozenset(), ()),) if listed else _versions(space, facts.nest.body, cut, emitter)
+    for keys, _ in versions:
         with emitter.certainly(keys):
             _emit_head(space, cut, names, emitter, is_outermost=len(facts.nest.loops) == 1, listed=listed)
             writer.depth += 1
@@ -60,13 +60,13 @@ def emit_ranges(facts: LoopFacts, names: Names, emitter: Statements, tile: str, 
 
 def _versions(
     space: Range, body: tuple[Stmt, ...], cut: tuple[str, str] | None, emitter: Statements
-) -> Iterable[frozenset[Key]]:
+) -> Iterable[Version]:
     """What is to be emitted of the innermost loop (`Statements.versions`)."""
     start, stop, _ = emitter.range_bounds(space)
     if cut is None:
         return emitter.versions(space, body, start.text, stop.text)
     if not has_unit_step(space):
-        return (frozenset(),)
+        return ((frozenset(), ()),)
     return emitter.versions(space, body, f"max({start.text}, {cut[0]})", f"min({stop.text}, {cut[1]})")
 
 

@@ -45,7 +45,7 @@ from orion.kernel.emit.flush import Flushes
 from orion.kernel.emit.invariant import invariant_subscripts
 from orion.kernel.emit.private import RowsSpilledError
 from orion.kernel.emit.pulls import Pulls
-from orion.kernel.emit.ranged import Key, Ranged, ranged_subscripts
+from orion.kernel.emit.ranged import Ranged, Version, ranged_subscripts
 from orion.kernel.emit.running import is_taken
 from orion.kernel.emit.scalarize import NotElementwiseError, Scalarizer
 from orion.kernel.rows.linear import render
@@ -259,20 +259,20 @@ class Statements(Assignments):
         self.forget_written(loop)
         before = dict(self.inside)
         self.check_invariant(space, body)
-        start, stop, _ = self.range_bounds(space)
-        for keys in self.versions(space, body, start.text, stop.text):
+        start, stop, _ = self.range_bounds(space, is_held=False)
+        for keys, ends in self.versions(space, body, start.text, stop.text):
             with self.certainly(keys):
-                self.inner_block(head, body, loop, self.marks.get(space.var))
+                own = self.head_between(space, *ends) if ends else head
+                self.inner_block(own, body, loop, self.marks.get(space.var))
         self.inside = {key: name for key, name in self.inside.items() if key in before}  # others may not be checked
 
-    def versions(self, space: Range, body: tuple[Stmt, ...], start: str, stop: str) -> Iterator[frozenset[Key]]:
+    def versions(self, space: Range, body: tuple[Stmt, ...], start: str, stop: str) -> Iterator[Version]:
         """What is to be emitted in place of a loop: the loop once, or twice where one test before it tells of some of
-        its subscripts, those that are given, that they are inside of their arrays. `start` and `stop` are the code of
-        its bounds."""
+        its subscripts that they are inside of their arrays. `start` and `stop` are the code of its bounds."""
         step = constant_value(space.step)
         found = {one.key: one for one in ranged_subscripts(body, space.var) if self.is_open(one)}
         if self.writer.in_place or not step or not found:
-            yield frozenset()
+            yield frozenset(), ()
             return
         first, last = (self.names.fresh(f"{space.var}_at_{end}") for end in ("first", "last"))
         self.writer.add(f"{first} = int64({start})")
@@ -280,10 +280,17 @@ class Statements(Assignments):
         ends = (end for one in found.values() for end in self.ends_inside(one, space.var, (first, last)))
         known = self.known()
         with self.writer.block(f"if likely({' and '.join(dict.fromkeys(ends))}):"):
-            yield frozenset(found)
+            yield frozenset(found), (first, last)
         self.go_back_to(known)
         with self.writer.block("else:"):
-            yield frozenset()
+            yield frozenset(), ()
+
+    def head_between(self, space: Range, first: str, last: str) -> str:
+        """The head of a loop whose first and last value are known to be as near as an array is long: its range need not
+        be held."""
+        sign = "+" if (constant_value(space.step) or 0) > 0 else "-"
+        stepped = "" if constant_value(space.step) == 1 else f", {self.bound(space.step).text}"
+        return f"for {self.names.user(space.var)} in range({first}, {last} {sign} 1{stepped}):"
 
     def is_open(self, one: Ranged) -> bool:
         """Whether a subscript has to be checked when the loop runs."""
@@ -298,7 +305,7 @@ class Statements(Assignments):
         rest = self.expression(one.rest(variable)).text
         for end in ends:
             place = f"({rest}) + {end}" if one.direction > 0 else f"({rest}) - {end}"
-            yield f"0 <= {end if rest == '0' and one.direction > 0 else place} < {extent}"
+            yield f"is_inside({end if rest == '0' and one.direction > 0 else place}, {extent})"
 
     def check_invariant(self, space: Range, body: tuple[Stmt, ...]) -> None:
         """Check the subscripts of a loop that are the same in all trips, if there is any."""

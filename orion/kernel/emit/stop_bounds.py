@@ -131,6 +131,8 @@ class Bounds:
                 return _times(factor, self._linear(part, is_least == (factor > 0)))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return _times(-1, self._linear(operand, not is_least))
+            case ast.Call(func=ast.Name(id="int64"), args=[part]):
+                return self._linear(part, is_least)
             case _:
                 text = ast.unparse(node)
                 if _parts(node, "min") or _parts(node, "max"):

@@ -46,7 +46,9 @@ UNROLLED = 32
 """Trips that a loop inside of an innermost one may have: LLVM writes them out, and makes vectors of what is around."""
 
 CALL, DIVISION, VECTOR = 20, 8, 64
-CHEAP = frozenset((*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range", "held_stop", "likely"))
+CHEAP = frozenset(
+    (*DTYPES, "min", "max", "abs", "floor_divided", "add_to_sum", "range", "held_stop", "likely", "is_inside")
+)
 
 Line = tuple[str, Span | None]
 
@@ -84,11 +86,13 @@ def with_stops(lines: Sequence[Line], names: TileNames, leave: str, fresh: Calla
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """A loop that looks up once in so many trips. `is_doubled`: it stands there as it was, too, for few trips."""
+    """A loop that looks up once in so many trips. `is_doubled`: it stands there as it was, too, for few trips, which
+    are what it mostly has where it `is_inside` of another one."""
 
     loop: ast.For | ast.While
     trips: int
     is_doubled: bool = False
+    is_inside: bool = False
 
 
 @dataclass
@@ -140,7 +144,7 @@ class _Finder:
         strip = 1 if looks_inside or not is_innermost or not step else max(1, min(WORK // once, LONGEST // abs(step)))
         is_short = (loop.end_lineno or 0) - loop.lineno <= DOUBLED
         is_doubled = is_innermost and strip > 1 and is_short and not self.is_seldom
-        self.stops.append(_Stop(loop, 1 << (strip.bit_length() - 1), is_doubled))
+        self.stops.append(_Stop(loop, 1 << (strip.bit_length() - 1), is_doubled, is_inside))
         return FEW if is_innermost else LOOK
 
     def now(self, statement: ast.stmt) -> int | None:
@@ -299,8 +303,9 @@ def _strips(stop: _Stop, fresh: Callable[[str], str]) -> tuple[list[Indented], l
     own = (1, f"for {name} in range({first}, {stop_here}{stepped}):")
     begin = fresh(f"{name}_begin")
     span = f"{last} - {begin} <= {length}" if length > 0 else f"{begin} - {last} <= {-length}"
+    span = f"likely({span})" if stop.is_inside else span
     plain = (1, f"for {name} in range({begin}, {last}{stepped}):")
-    before = [(0, f"{begin} = int64({start})"), (0, f"{last} = int64({end})"), (0, f"if likely({span}):"), plain]
+    before = [(0, f"{begin} = int64({start})"), (0, f"{last} = int64({end})"), (0, f"if {span}:"), plain]
     return before, [(0, "else:"), (1, over.replace(f"({start},", f"({begin},"))], own
 
 

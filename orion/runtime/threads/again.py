@@ -19,7 +19,7 @@ from orion.runtime.arguments import GivenArrays
 from orion.runtime.blas import LimitedWalk
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.local_arrays import LocalArray
-from orion.runtime.prepared import PreparedProgram, is_short
+from orion.runtime.prepared import PreparedProgram
 from orion.runtime.returned import stand_in
 from orion.runtime.threads.backend import LoadedProgram, worker_of
 from orion.runtime.threads.leading import Leader, Leading
@@ -32,16 +32,14 @@ MISSED: Any = object()
 
 
 def may_run_again(prepared: PreparedProgram, loaded: LoadedProgram) -> bool:
-    """Whether arrays and scalars are all that a run is given anew, and as many workers run it, however many there are
-    meanwhile: there are no buffers, no copies, no elements of sparse arrays, no progress bars, and no loops that could
-    be shared out between two others, or otherwise."""
+    """Whether arrays and scalars are all that a run is given anew: there are no buffers, no copies, no elements of
+    sparse arrays, and no progress bars."""
     function = prepared.program.function
     if not all(isinstance(part.walk.entry, int) and not isinstance(part.walk, LimitedWalk) for part in loaded.parts[0]):
         return False  # the interpreter runs the kernels, or how many threads BLAS has is to be said
     is_plain = not (function.late or function.bars or function.outside or function.accumulated)
     is_plain = is_plain and not any(loop.sparse or loop.plan.copies for loop in prepared.loops)
-    is_settled = prepared.is_single_loop or all(is_short(loop) for loop in prepared.loops)
-    return is_plain and is_settled and all(len(parts) for parts in loaded.parts)
+    return is_plain and all(len(parts) for parts in loaded.parts)
 
 
 def compile_again(workers: int) -> None:
