@@ -33,7 +33,7 @@ from orion.ir.assigned import assigned_places
 from orion.ir.assumed import OfArray, OfSizes
 from orion.ir.function import Function
 from orion.ir.nodes import Binary, every, names_in
-from orion.ir.program import Program
+from orion.ir.program import Program, repeated_loops
 from orion.ir.signature import index_value
 from orion.ir.types import ArrayType, ScalarType, Shapes, Types
 from orion.kernel.calling import KernelSource
@@ -388,6 +388,7 @@ def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> 
         integers[name] = (value, value) if name in divisors else bracket(value)
     typing = with_names(found, made.program.variables, made.program.tests)
     same = (*shapes.items(), *integers.items(), fastmath)
+    repeated = repeated_loops(made.program.steps)
     kernels = []
     for loop, proved in zip(made.loops, plan.inside, strict=True):
         tiles = loop.tiles.inspection.is_listed if isinstance(loop.tiles, Inspected) else (loop.space, loop.time)
@@ -396,7 +397,10 @@ def kernels_of(typed: Typed, plan: Plan, made: FunctionPlan, fastmath: bool) -> 
         if key not in typed.kernels:
             if len(typed.kernels) >= MAX_KERNELS:
                 typed.kernels.clear()
-            kernel = emit_kernel(loop, found.arguments, shapes, typing, fastmath, proved, integers)
+            kernel = emit_kernel(
+                loop, found.arguments, shapes, typing, fastmath, proved, integers,
+                is_repeated=loop.nest.number in repeated,
+            )  # fmt: skip
             typed.kernels[key] = kernel, own  # as long as these are there, no other has their identities
         kernels.append(typed.kernels[key][0])
     return kernels

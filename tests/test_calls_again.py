@@ -17,6 +17,7 @@ from orion.kernel.parking import AWAY, STATE
 from orion.runtime.memory import RunMemory
 from orion.runtime.threads.again import MISSED, RunAgain
 from orion.runtime.threads.pool import Pool
+from tests.test_looked_through import relaxed, ring
 from tests.trials import TIMES
 
 FACTOR = 2.0
@@ -390,3 +391,22 @@ def test_threads_take_turns(workers):
             thread.join()
     for a, b in arrays:
         np.testing.assert_array_equal(a, b + FACTOR)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_arrays_of_subscripts_are_looked_through_again(workers, calls_again):
+    looped = orion.parallel_for(relaxed)
+    with orion.session(workers=workers, force_parallel=True):
+        given = ring(50)
+        for _ in range(5):  # from the third on, what is known of the call before is used
+            looped(*given, 3)
+        given[1][70] = 50
+        with pytest.raises(orion.OutOfBoundsError, match=r"subscript 50 leaves `x`(?s:.)*`nbr\[70\]` is 50"):
+            looped(*given, 3)
+        given[1][70] = -1
+        mine, its = [one.copy() for one in given], [one.copy() for one in given]
+        looped(*mine, 3)
+        relaxed(*its, 3)
+    assert len(calls_again) > 2
+    for one, other in zip(mine, its, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -252,6 +252,17 @@ def statements_between(steps: Iterable[Step]) -> Iterator[Stmt]:
                 pass
 
 
+def repeated_loops(steps: Iterable[Step], *, is_repeated: bool = False) -> frozenset[int]:
+    """The numbers of the planned loops inside of serial ones, or of all where the steps are."""
+    found = set[int]()
+    for step in steps:
+        if isinstance(step, RunLoop) and is_repeated:
+            found.add(step.number)
+        for block in blocks_of(step):
+            found |= repeated_loops(block, is_repeated=is_repeated or isinstance(step, Repeat))
+    return frozenset(found)
+
+
 def with_loops(steps: Iterable[Step], change: Callable[[int], Iterable[Step]]) -> tuple[Step, ...]:
     """The steps with every planned loop replaced by what `change` gives for its number, in textual order."""
     found: list[Step] = []

@@ -124,6 +124,9 @@ LOCKS = 1024
 RESULTS = ("partial", "chosen", "place", "ended")
 """The kinds of arguments that have one value per tile, which the walk sets."""
 
+SCALARS = ("scalar", "count", "least", "greatest")
+"""The kinds of arguments that are numbers."""
+
 BLAS_CALL = re.compile("|".join([" @ ", *(re.escape(f"{name}(") for name, row in FUNCTIONS.items() if row.calls_blas)]))
 """A call of BLAS in generated source, in which names are those of the table of functions."""
 
@@ -200,6 +203,8 @@ class Argument:
       of a node, to which updates are added that `name` is given, so that other nodes can be told, or, of a snapshot,
       what it was for the first of those that are not told yet; "posted marks": which elements have such; (0,) for none.
     - "count": an int, `len(name)` of a sparse array.
+    - "least", "greatest": ints, the least and the greatest element of array `name`, of integers; -1 and 0 where nobody
+      has looked.
     - "scalar": the scalar `name`, an int, float or bool.
 
     `dtype` is the NumPy dtype name that it must have; `contiguous` arrays must be C-contiguous; an array that is not
@@ -278,7 +283,7 @@ def first_slots(source: KernelSource) -> tuple[int, ...]:
     the extents and `control`: an array has its address, lengths and strides there."""
     sizes = [1 + 2 * source.extents_ndim, 3]
     for argument in source.arguments:
-        is_scalar = argument.kind in ("scalar", "count")
+        is_scalar = argument.kind in SCALARS
         sizes.append(-(-np.dtype(argument.dtype).itemsize // SLOT) if is_scalar else 1 + 2 * argument.ndim)
     return tuple(sum(sizes[:place]) for place in range(2, len(sizes)))
 

@@ -38,10 +38,12 @@ class LoopData:
 @dataclass(slots=True)
 class GivenArrays:
     """The arguments of one run, with the memory of those that are dense arrays; a view that cannot be written is made
-    once for all loops."""
+    once for all loops. They are looked through where they are whole: a node may have parts of them."""
 
     arguments: Mapping[str, object]
+    are_whole: bool = True
     _fixed: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _extremes: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def memory(self, name: str, writeable: bool) -> NDArray[Any]:
         """The memory of a dense array, as kernels take it that write it or do not."""
@@ -50,6 +52,23 @@ class GivenArrays:
         if name not in self._fixed:
             self._fixed[name] = read_only(dense_memory(self.arguments[name]))
         return self._fixed[name]
+
+    def extreme(self, name: str, kind: str) -> int:
+        """The `least` or the `greatest` element of an array of integers."""
+        if not self.are_whole:
+            return NOT_LOOKED[kind]
+        if name not in self._extremes:
+            self._extremes[name] = extremes(self.memory(name, False))
+        return self._extremes[name][kind]
+
+
+NOT_LOOKED = {"least": -1, "greatest": 0}
+"""The extremes of an array that nobody has looked through: elements may be any number."""
+
+
+def extremes(array: NDArray[Any]) -> dict[str, int]:
+    """The least and the greatest element of an array of integers."""
+    return {"least": int(array.min()), "greatest": int(array.max())} if array.size else NOT_LOOKED
 
 
 class DataSource:
@@ -121,6 +140,8 @@ def _argument(argument: Argument, given: GivenArrays, layout: TileLayout | None,
             return values if argument.writeable else read_only(values)
         case "order":
             return read_only(order_of(plan))
+        case "least" | "greatest":
+            return given.extreme(argument.name, argument.kind)
         case "count":
             return len(given.arguments[argument.name])  # type: ignore[arg-type]
         case _:

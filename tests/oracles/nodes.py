@@ -169,7 +169,7 @@ def run_on_nodes(
         place = places[node]
         orders = [loop.order for loop in exchange.loops]
         parts = loop_parts(prepared, place.memory, walks, [order[number] for order in orders], number, orders)
-        arrays = GivenArrays(place.arguments)
+        arrays = GivenArrays(place.arguments, are_whole=False)
         sent: Counter[str] = Counter()
 
         def post(

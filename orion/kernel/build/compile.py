@@ -19,7 +19,7 @@ from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilab
 from orion.kernel.build.numba_words import of_kernel, place_in_source
 from orion.kernel.build.told import told
 from orion.kernel.build.walker import packing, walker
-from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, Argument, KernelSource
+from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, SCALARS, Argument, KernelSource
 
 
 class KernelWalk:
@@ -103,7 +103,7 @@ def signature(source: KernelSource) -> tuple[types.Type, ...]:
 def _type(argument: Argument) -> types.Type:
     dtype = numba.from_dtype(np.dtype(argument.dtype))
     match argument.kind:
-        case "scalar" | "count":
+        case kind if kind in SCALARS:
             return dtype
         case "key" | "order":
             return types.Array(dtype, 1, "C", readonly=True)

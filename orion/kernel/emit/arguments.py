@@ -10,11 +10,12 @@ import numpy as np
 from orion.dependence.access import Choice
 from orion.dependence.choices import directions
 from orion.dependence.early_exits import ends_early
-from orion.ir.nodes import Count, Dim, Var
+from orion.ir.nodes import Count, Dim, For, Var, every
 from orion.ir.program import LoopNest
 from orion.kernel.calling import ANEW, Argument
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.flush import relaxed_arguments
+from orion.kernel.emit.ranged import gathered_subscripts
 from orion.passes.extremes import comparison
 
 EXTREMES = {"<": "min", "<=": "min", ">": "max", ">=": "max"}
@@ -47,7 +48,16 @@ def kernel_arguments(facts: LoopFacts) -> tuple[Argument, ...]:
     ended = [Argument("ended", results[0].name, "int64", op="ended")] if results and ends_early(facts.nest.body) else []
     order = [Argument("order", "", "int64")] if facts.is_listed else []
     relaxed = relaxed_arguments(facts)
-    return (*results, *ended, *carried, *copies, *order, *elements, *arrays, *relaxed, *_counts(facts), *scalars)
+    counts = *_counts(facts), *_extremes(facts)
+    return (*results, *ended, *carried, *copies, *order, *elements, *arrays, *relaxed, *counts, *scalars)
+
+
+def _extremes(facts: LoopFacts) -> Iterator[Argument]:
+    """The least and the greatest element of arrays whose elements are subscripts in innermost loops."""
+    bodies = facts.nest.body, *(loop.body for loop in every(For, *facts.nest.body))
+    found = {one.array for body in bodies for one in gathered_subscripts(body, facts.looked_through)}
+    for name in sorted(found):
+        yield from (Argument(kind, name, "int64") for kind in ("least", "greatest"))
 
 
 def _scalar(kind: str, name: str, facts: LoopFacts, position: int = 0, op: str = "") -> Argument:

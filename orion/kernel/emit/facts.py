@@ -37,7 +37,8 @@ class LoopFacts:
     number is `block`, an expression in the number of the tile, {tile}. `takes_tiles`: workers
     take tiles of each other; `is_listed`: its coordinates are got from a list. `integers` are the
     least and greatest values of arguments, for estimates. `relaxed` are arrays with buffers; `rests`: tiles may wait
-    for others, so that workers that are in none keep nobody waiting for their updates.
+    for others, so that workers that are in none keep nobody waiting for their updates. Of the arrays `looked_through`
+    a call knows the least and the greatest element.
     """
 
     nest: LoopNest
@@ -56,6 +57,7 @@ class LoopFacts:
     integers: Mapping[str, Bracket] = field(default_factory=dict)
     relaxed: Relaxed = NOT_RELAXED
     rests: bool = False
+    looked_through: frozenset[str] = frozenset()
 
     # ------------------------------------------------------------ arrays
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 
 from orion.dependence.bounds import Place
+from orion.dependence.index_arrays import index_arrays
 from orion.ir.function import Function, in_users_words
 from orion.ir.nodes import Const, Expr, Subscript, Update, every
 from orion.ir.printer import print_function
@@ -40,6 +41,8 @@ def emit_kernel(
     fastmath: bool = True,
     proved: frozenset[Place] | None = None,
     integers: Mapping[str, Bracket] | None = None,
+    *,
+    is_repeated: bool = False,
 ) -> KernelSource:
     """The source of the kernel of one planned loop, for arguments of these types and shapes.
 
@@ -48,7 +51,8 @@ def emit_kernel(
     subscripts that lie in `[0, extent)` in every iteration; None stands for those of elements whose indices are all
     loop dimensions. Other subscripts are checked when the loop runs.
 
-    `integers` are least and greatest values of arguments, for estimates.
+    `integers` are least and greatest values of arguments, for estimates. Of a loop that `is_repeated` the least and the
+    greatest elements of arrays that hold subscripts are arguments.
 
     Raises UnsupportedLoopError for what kernels have no form for.
     """
@@ -60,6 +64,7 @@ def emit_kernel(
         nest, scalars, types, shapes, typing, fastmath, proved, _cuts(plan), own, plan.copies, block,
         plan.takes_tiles, isinstance(plan.tiles, Inspected) and plan.tiles.inspection.is_listed,
         integers or {}, plan.relaxed, plan.counts_on,
+        frozenset(index_arrays(nest, types)) if is_repeated else frozenset(),
     )  # fmt: skip
     arguments = kernel_arguments(facts)
     private = private_rows(facts)

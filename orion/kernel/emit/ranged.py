@@ -13,23 +13,38 @@ client compiler", PPPJ 2007).
 A subscript `var + e`, `var - e` or `e - var`, where the loop changes nothing of e, takes values without gaps from its
 first to its last trip. It may wrap around past 64 bits on the way. If both ends are in an array all of it is there: the
 array has less than 2**57 elements, and a loop less than 2**63 trips, too few to go around.
+
+Subscripts that are elements of an array of integers, which the function only reads, are inside where the least and the
+greatest of its elements are. These are looked for once in a call, for loops that are run again and again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from orion.ir.assigned import assigned_names
-from orion.ir.nodes import Binary, Const, Dim, Expr, For, If, Slice, Stmt, Subscript, Var, While, every, holds
+from orion.ir.nodes import (
+    Assign,
+    Binary,
+    Const,
+    Dim,
+    Expr,
+    For,
+    If,
+    Slice,
+    Stmt,
+    Subscript,
+    Var,
+    While,
+    every,
+    holds,
+    names_in,
+)
 from orion.ir.rewriting import rewrite
 from orion.ir.spans import without_spans
 
 Key = tuple[Expr, str, int]
-
-Version = tuple[frozenset[Key], tuple[str, ...]]
-"""One of the two texts of a loop: the subscripts that are inside of their arrays in it, and where there are any, the
-names of the first and the last value of its variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,46 @@ class Ranged:
 def subscript_key(subscript: Subscript, axis: int) -> Key:
     """What is the same for all subscripts that are inside of their array where this one is."""
     return without_spans(subscript.index[axis]), subscript.base.name, axis
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A subscript that is an element of `array`, or a name for one: axis `axis` of an element of another array."""
+
+    subscript: Subscript
+    axis: int
+    array: str
+
+    @property
+    def key(self) -> Key:
+        return subscript_key(self.subscript, self.axis)
+
+
+def gathered_subscripts(body: tuple[Stmt, ...], arrays: Container[str]) -> Iterator[Gathered]:
+    """The subscripts in an innermost loop that are elements of some of these arrays."""
+    if holds((For, While), *body):
+        return
+    named = _named_elements(body)
+    for subscript in every(Subscript, *body):
+        for axis, part in enumerate(subscript.index):
+            element = named.get(part.name) if isinstance(part, Var) else part
+            if isinstance(element, Subscript) and element.base.name in arrays:
+                yield Gathered(subscript, axis, element.base.name)
+
+
+def _named_elements(body: tuple[Stmt, ...]) -> dict[str, Subscript]:
+    """The names that stand for one element all through an iteration: `name = array[…]`, and no other statement gives it
+    a value, or mentions it before."""
+    found, mentioned = dict[str, Subscript](), set[str]()
+    for statement in body:
+        match statement:
+            case Assign(Var(name), Subscript() as element) if name not in mentioned | names_in(element):
+                found[name] = element
+            case _:
+                for name in assigned_names((statement,)):
+                    found.pop(name, None)
+        mentioned |= names_in(statement)
+    return found
 
 
 def ranged_subscripts(body: tuple[Stmt, ...], variable: str) -> Iterator[Ranged]:

@@ -9,8 +9,8 @@ from orion.ir.nodes import Range, Stmt
 from orion.kernel.emit.code import SIGN
 from orion.kernel.emit.facts import LoopFacts
 from orion.kernel.emit.names import Names
-from orion.kernel.emit.ranged import Version
 from orion.kernel.emit.statements import Statements
+from orion.kernel.emit.versions import Version
 from orion.sets.affine import has_unit_step
 
 

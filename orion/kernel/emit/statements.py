@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from orion.ir.assigned import assigned_places
-from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     STORE,
     Assign,
@@ -37,7 +36,6 @@ from orion.ir.nodes import (
     names_in,
     walk,
 )  # fmt: skip
-from orion.kernel.emit.assignments import Assignments
 from orion.kernel.emit.choosing import choice_of_values
 from orion.kernel.emit.code import Code, call, infix, infix_compare
 from orion.kernel.emit.expressions import EACH
@@ -45,9 +43,9 @@ from orion.kernel.emit.flush import Flushes
 from orion.kernel.emit.invariant import invariant_subscripts
 from orion.kernel.emit.private import RowsSpilledError
 from orion.kernel.emit.pulls import Pulls
-from orion.kernel.emit.ranged import Ranged, Version, ranged_subscripts
 from orion.kernel.emit.running import is_taken
 from orion.kernel.emit.scalarize import NotElementwiseError, Scalarizer
+from orion.kernel.emit.versions import Versions
 from orion.kernel.rows.linear import render
 from orion.kernel.rows.sums import ElementTerms
 from orion.kernel.rows.terms import NotInRegistersError
@@ -83,7 +81,7 @@ def _calls_slow(body: tuple[Stmt, ...]) -> bool:
     return any(cost_of(call.function) is Cost.SLOW for call in every(Call, *body))
 
 
-class Statements(Assignments):
+class Statements(Versions):
     """Emits the body of one iteration. `marks` are statements to be run after those that assign a name, `ended` is
     that before a `break` which ends the loop, `values` those of the element of the iteration in their array, with
     their dtypes, by number."""
@@ -265,47 +263,6 @@ class Statements(Assignments):
                 own = self.head_between(space, *ends) if ends else head
                 self.inner_block(own, body, loop, self.marks.get(space.var))
         self.inside = {key: name for key, name in self.inside.items() if key in before}  # others may not be checked
-
-    def versions(self, space: Range, body: tuple[Stmt, ...], start: str, stop: str) -> Iterator[Version]:
-        """What is to be emitted in place of a loop: the loop once, or twice where one test before it tells of some of
-        its subscripts that they are inside of their arrays. `start` and `stop` are the code of its bounds."""
-        step = constant_value(space.step)
-        found = {one.key: one for one in ranged_subscripts(body, space.var) if self.is_open(one)}
-        if self.writer.in_place or not step or not found:
-            yield frozenset(), ()
-            return
-        first, last = (self.names.fresh(f"{space.var}_at_{end}") for end in ("first", "last"))
-        self.writer.add(f"{first} = int64({start})")
-        self.writer.add(f"{last} = int64({stop}) {'-' if step > 0 else '+'} 1")
-        ends = (end for one in found.values() for end in self.ends_inside(one, space.var, (first, last)))
-        known = self.known()
-        with self.writer.block(f"if likely({' and '.join(dict.fromkeys(ends))}):"):
-            yield frozenset(found), (first, last)
-        self.go_back_to(known)
-        with self.writer.block("else:"):
-            yield frozenset(), ()
-
-    def head_between(self, space: Range, first: str, last: str) -> str:
-        """The head of a loop whose first and last value are known to be as near as an array is long: its range need not
-        be held."""
-        sign = "+" if (constant_value(space.step) or 0) > 0 else "-"
-        stepped = "" if constant_value(space.step) == 1 else f", {self.bound(space.step).text}"
-        return f"for {self.names.user(space.var)} in range({first}, {last} {sign} 1{stepped}):"
-
-    def is_open(self, one: Ranged) -> bool:
-        """Whether a subscript has to be checked when the loop runs."""
-        if self.is_proved(one.subscript, one.axis) or self.facts.array(one.subscript.base.name) is None:
-            return False
-        kind = self.type_of(one.part)
-        return kind.dtype == "int64" and not kind.rank
-
-    def ends_inside(self, one: Ranged, variable: str, ends: Sequence[str]) -> Iterator[str]:
-        """Tests that a subscript is inside of its array in the first and in the last trip."""
-        extent = self.extent(one.subscript.base.name, one.axis).text
-        rest = self.expression(one.rest(variable)).text
-        for end in ends:
-            place = f"({rest}) + {end}" if one.direction > 0 else f"({rest}) - {end}"
-            yield f"is_inside({end if rest == '0' and one.direction > 0 else place}, {extent})"
 
     def check_invariant(self, space: Range, body: tuple[Stmt, ...]) -> None:
         """Check the subscripts of a loop that are the same in all trips, if there is any."""

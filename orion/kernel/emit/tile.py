@@ -49,7 +49,7 @@ def argument_names(arguments: tuple[Argument, ...], names: Names) -> dict[Argume
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind.replace(' ', '_')}")
             case "clocks" | "locks" | "notes":
                 found[argument] = names.fresh(argument.kind)
-            case "partial" | "chosen" | "carried" | "copies" | "ended":
+            case "partial" | "chosen" | "carried" | "copies" | "ended" | "least" | "greatest":
                 found[argument] = names.fresh(f"{argument.name}_{argument.kind}")
             case _:
                 found[argument] = names.user(argument.name)
@@ -62,6 +62,9 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
     body = Writer(depth=1)
     emitter = Statements(facts, names, body, private)
     emitter.marks = place_marks(facts, names, called)
+    told = {(argument.kind, argument.name): text for argument, text in called.items()}
+    looked_through = [name for kind, name in told if kind == "least"]
+    emitter.extremes = {name: (told["least", name], told["greatest", name]) for name in looked_through}
     emitter.ended = next((f"{text} = 1" for argument, text in called.items() if argument.kind == "ended"), "")
     emitter.flushes = Flushes(facts, names, called) if facts.relaxed else None
     emitter.pulls = Pulls(facts, names, called) if facts.nest.replicas else None

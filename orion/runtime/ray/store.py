@@ -21,7 +21,7 @@ from orion.arrays.storage import IN_MEMORY, Storage
 from orion.aside import aside
 from orion.ir.types import Shapes
 from orion.kernel.calling import Argument
-from orion.runtime.arguments import begin_stores, skeleton_arguments, tile_layout
+from orion.runtime.arguments import NOT_LOOKED, begin_stores, skeleton_arguments, tile_layout
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.memory import RunMemory, allocate_run_memory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
@@ -204,6 +204,8 @@ class Store:
                     return parts[1 + dims + argument.position]
                 case "count":
                     return len(arguments[argument.name])  # type: ignore[arg-type]
+                case "least" | "greatest":
+                    return NOT_LOOKED[argument.kind]
                 case _:
                     return None
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from orion.frontend.scope import plain_number
 from orion.ir.recent import Recent, addresses
-from orion.kernel.calling import SLOT, first_slots
-from orion.runtime.arguments import GivenArrays
+from orion.kernel.calling import SLOT, Walk, first_slots
+from orion.runtime.arguments import NOT_LOOKED, GivenArrays, extremes
 from orion.runtime.blas import LimitedWalk
 from orion.runtime.failures import failure_in, left_without_error
 from orion.runtime.local_arrays import LocalArray
@@ -91,6 +91,7 @@ class RunAgain:
             -1, 3
         )
         self._writes = np.array([*self._slots(names)], np.int64).reshape(-1, 2)
+        self._extremes = [*self._looked_through(positions)]
         flags = [loaded.memory.control.reshape(-1), loaded.memory.meeting, *loaded.memory.done[-1:]]
         self._zeros = np.array([(_start(one), one.size) for one in flags], np.int64)
 
@@ -106,6 +107,10 @@ class RunAgain:
             return MISSED
         for at, place in self._scalars:
             given[place] = plain_number(arguments[at])
+        for at, kinds in self._extremes:
+            found = extremes(arguments[at])
+            for kind, walk, block, position in kinds:
+                walk.put(block, position, found[kind])
         for part in self._parts:
             part.again()
         leading = self._leading
@@ -138,6 +143,17 @@ class RunAgain:
             part.begin(source.data(given))
             yield [block.copy() for block in part.blocks]
             part.end()
+
+    def _looked_through(self, positions: Sequence[str]) -> Iterator[tuple[int, list[tuple[str, Walk, Any, int]]]]:
+        """The arrays whose extremes kernels are told, by their positions, with the places for these."""
+        found: dict[str, list[tuple[str, Walk, Any, int]]] = {}
+        for part in self._parts:
+            for position, argument in enumerate(part.loop.kernel.arguments):
+                if argument.kind in NOT_LOOKED:
+                    places = [(argument.kind, part.walk, block, position) for block in part.blocks]
+                    found.setdefault(argument.name, []).extend(places)
+        for name, places in found.items():
+            yield positions.index(name), places
 
     def _slots(self, names: Sequence[str]) -> Iterator[tuple[int, int]]:
         """Where addresses of arrays stand in the blocks, and of which."""
