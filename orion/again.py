@@ -2,7 +2,7 @@
 
 A call is like the one before under four conditions. The function, what it takes from outside, and the session are the
 same. Scalars have the same types, and the same values where these matter. Arrays have the same types, shapes and
-strides. Each array has memory of its own, or that of before. Nothing of such a call need be found again but where the
+strides. None overlaps another, or each lies where it lay. Nothing of such a call need be found again but where the
 arrays lie.
 """
 

@@ -107,9 +107,10 @@ class Arguments:
     def array(self) -> np.ndarray:
         """An array with a memory of its own, or a part of one that others are parts of."""
         kinds = [
-            *[self.memory[:12].copy] * 6,
+            *[self.memory[:12].copy] * 5,
             lambda: self.memory[:12],
             lambda: self.memory[20:32],
+            lambda: self.memory[52:64],
             lambda: self.memory[4:16],
             lambda: self.memory[30:54:2],
             lambda: self.memory[:12].astype(np.float32),
@@ -410,3 +411,22 @@ def test_arrays_of_subscripts_are_looked_through_again(workers, calls_again):
     assert len(calls_again) > 2
     for one, other in zip(mine, its, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parts_of_an_array_may_lie_elsewhere_but_not_in_each_other(workers, calls_again):
+    looped, memory = orion.parallel_for(scaled), np.random.default_rng(1).random(200)
+    with orion.session(workers=workers, force_parallel=True):
+        for at, other in ((0, 100), (12, 150), (24, 90), (60, 72), (30, 18), (7, 140)):
+            looped(memory[at : at + 12], memory[other : other + 12], 12, 0.5)
+        before = len(calls_again)
+        assert before > 2
+        for at, other in ((40, 41), (41, 40), (50, 61), (61, 50)):
+            its = memory.copy()
+            scaled(its[at : at + 12], its[other : other + 12], 12, 0.5)
+            try:
+                looped(memory[at : at + 12], memory[other : other + 12], 12, 0.5)
+            except orion.AliasError:
+                continue
+            np.testing.assert_array_equal(memory, its)
+    assert len(calls_again) == before

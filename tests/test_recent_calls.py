@@ -152,18 +152,24 @@ def test_only_plain_arrays_and_numbers_are_remembered():
 def test_overlaps_are_seen_by_addresses_where_arrays_are_views():
     base = np.arange(40.0)
     a, b = base[:8], base[10:18]
-    before = recent({"a": a, "b": b}, ())
-    assert before is not None
-    assert before.are_like({"a": a, "b": b})
-    assert before.are_like({"a": base[:8], "b": base[10:18]})
-    for one, other in ((b, a), (a, a), (a, base[4:12]), (a, b.copy()), (a.copy(), b.copy())):
-        assert not before.are_like({"a": one, "b": other})
+    apart = recent({"a": a, "b": b}, ())
+    assert apart is not None
+    for one, other in ((a, b), (b, a), (base[:8], base[8:16]), (a, b.copy()), (a.copy(), b.copy())):
+        assert apart.are_like({"a": one, "b": other})
+    for one, other in ((a, a), (a, base[4:12]), (base[7:15], a)):
+        assert not apart.are_like({"a": one, "b": other})
+    overlapping = recent({"a": a, "b": base[4:12]}, ())
+    assert overlapping is not None
+    assert overlapping.are_like({"a": base[:8], "b": base[4:12]})
+    for one, other in ((a, b), (base[1:9], base[5:13]), (a.copy(), b.copy())):
+        assert not overlapping.are_like({"a": one, "b": other})
     own = recent({"a": a.copy(), "b": b.copy()}, ())
     assert own is not None
     assert own.are_like({"a": np.zeros(8), "b": np.ones(8)})
     c = np.zeros(8)
-    for one, other in ((c, c), (c, c[:]), (a, b)):
+    for one, other in ((c, c), (c, c[:])):
         assert not own.are_like({"a": one, "b": other})
+    assert own.are_like({"a": a, "b": b})
 
 
 def test_a_source_read_again_by_another_thread_meanwhile(monkeypatch):

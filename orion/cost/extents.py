@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 UNKNOWN_TRIPS = 256
 """Trips of a loop of which nothing is known."""
 
+WHILE_TRIPS = 16
+"""The same for a `while`: searches halve what is left, and iterations until a tolerance are few."""
+
 
 def parameter_values(shapes: Shapes, integers: Mapping[str, int]) -> dict[str, int]:
     """The values of isl parameters: `array.shape[axis]` for every array, and integer arguments by name.

@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges, evaluated
+from orion.cost.extents import UNKNOWN_TRIPS, WHILE_TRIPS, coordinate_ranges, evaluated
 from orion.cost.grid import OPERATIONS, elements_in, predicted_ns, trips_of
 from orion.cost.sizes import Sizes
 from orion.cost.strides import JUMP, STILL, trip_cost
@@ -142,7 +142,7 @@ def _operations(
         case For(space, body):
             return cost + trips_of(space, values, unknown) * inside(body, OPERATION_NS)
         case While(_, body):
-            return cost + unknown * inside(body, OPERATION_NS)
+            return cost + min(unknown, WHILE_TRIPS) * inside(body, OPERATION_NS)
         case If(_, body, orelse):
             return cost + inside((*body, *orelse), cost)
     elements = {id(node): count for node, count in elements_in(statement, shapes)}

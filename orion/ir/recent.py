@@ -5,8 +5,9 @@ Scripts call a loop again and again. To look at types, shapes and overlaps takes
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,8 @@ class Recent:
     """What the arguments of a call were; none of them is kept, not even by a weak reference: NumPy would then refuse to
     resize it.
 
-    `arrays` are (name, shape, strides, dtype, writeable), and `addresses` where they begin: None where each has memory
-    of its own. `fixed` are (name, type, value) of scalars whose values matter, of strings and of None; `others` (name,
+    `arrays` are (name, shape, strides, dtype, writeable), and `addresses` where they begin: None where none overlaps
+    another. `fixed` are (name, type, value) of scalars whose values matter, of strings and of None; `others` (name,
     type) of other scalars.
     """
 
@@ -56,7 +57,7 @@ class Recent:
             if value.dtype is not dtype or value.flags.writeable is not writeable:
                 return False
             arrays.append(value)
-        return have_own_memory(arrays) if self.addresses is None else addresses(arrays) == self.addresses
+        return are_apart(arrays) if self.addresses is None else addresses(arrays) == self.addresses
 
 
 def recent(arguments: Mapping[str, Any], fixed: Collection[str]) -> Recent | None:
@@ -75,19 +76,22 @@ def recent(arguments: Mapping[str, Any], fixed: Collection[str]) -> Recent | Non
         else:
             return None
     kinds = ((name, a.shape, a.strides, a.dtype, a.flags.writeable) for name, a in arrays.items())
-    start = None if have_own_memory([*arrays.values()]) else addresses([*arrays.values()])
+    start = None if are_apart([*arrays.values()]) else addresses([*arrays.values()])
     others = ((name, kind) for name, kind, _ in scalars if name not in fixed)
     return Recent(tuple(kinds), start, (*(one for one in scalars if one[0] in fixed), *words), tuple(others))
 
 
-def have_own_memory(arrays: Collection[Array]) -> bool:
-    """Whether each array owns its memory, so that no two of them can overlap.
+def are_apart(arrays: Sequence[Array]) -> bool:
+    """Whether no two arrays can overlap: each owns its memory, or lies before or behind the others.
 
     >>> a, b = np.zeros(3), np.zeros(3)
-    >>> have_own_memory([a, b]), have_own_memory([a, a]), have_own_memory([a, b[:2]])
-    (True, False, False)
+    >>> are_apart([a, b]), are_apart([a, a]), are_apart([a[2:], b, a[:2]]), are_apart([a, a[:2]])
+    (True, False, True, False)
     """
-    return all(array.flags.owndata for array in arrays) and len({id(array) for array in arrays}) == len(arrays)
+    if all(array.flags.owndata for array in arrays):
+        return len({id(array) for array in arrays}) == len(arrays)
+    spans = sorted(np.lib.array_utils.byte_bounds(array) for array in arrays if array.size)
+    return all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
 def addresses(arrays: Collection[Array]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from orion.arrays.aligned import padded_shape
 from orion.cost.candidate import Strategy
 from orion.cost.extents import parameter_values
-from orion.cost.grid import predicted_ns
+from orion.cost.grid import COMBINED_NS, predicted_ns
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.plan.plan import Copies, LoopPlan, Tiled
 from orion.reasons import Reason
@@ -40,8 +40,9 @@ def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_siz
     """Why a plan with copies is not worth them, given the predicted time of the loop on one worker; None where it is,
     or need not be (`any_size`).
 
-    Copies cost ELEMENT_NS for each of their elements, and may cost SHARE of the time. The number of workers does not
-    count, so that the bits of the result do not depend on it.
+    Copies cost ELEMENT_NS for each of their elements, and may cost SHARE of the time; a loop that takes less than
+    COMBINED_NS is not shared out. The number of workers does not count, so that the bits of the result do not depend on
+    it.
     """
     is_shared_out = plan.strategy is not Strategy.SERIAL
     if is_shared_out and any_size:
@@ -49,7 +50,7 @@ def why_no_copies(plan: LoopPlan, time: float | None, shapes: Shapes, *, any_siz
     if is_shared_out and time is None and plan.iterations is not None:
         time = predicted_ns(plan.nest, plan.iterations, shapes, parameter_values(shapes, {}))
     elements = sum(copies.count * prod(copies.shape) for copies in plan.copies)
-    if is_shared_out and time is not None and elements * ELEMENT_NS <= SHARE * time:
+    if is_shared_out and time is not None and time >= max(COMBINED_NS, elements * ELEMENT_NS / SHARE):
         return None
     names = ", ".join(f"`{one.name}`" for one in plan.analysis.sums)
     size = f", {elements:,} elements in all," if elements else ""

@@ -42,8 +42,8 @@ DATA, RANK, LENGTHS, STRIDES, DTYPE, FLAGGED = (object.__basicsize__ + offset fo
 """Where NumPy's record of an array has its class, the address of its elements, its rank (32 bits), the addresses of its
 lengths and strides, its dtype, and its flags (32 bits): `PyArrayObject_fields`, which its C interface promises."""
 
-OF_LAYOUT = 0x4 | 0x100 | 0x400
-"""The flags that matter: whether it owns its memory, lies at multiples of its elements' size, and may be written."""
+OF_LAYOUT = 0x100 | 0x400
+"""The flags that matter: whether it lies at multiples of its elements' size, and may be written."""
 
 FORMATS = {"b": "?7x", "i": "q", "u": "Q", "f4": "f4x", "f8": "d", "c8": "ff", "c16": "dd"}
 """How a scalar is packed, by the kind of its dtype, with its size where that matters. Narrow integers are the lowest

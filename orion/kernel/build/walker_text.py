@@ -90,12 +90,12 @@ def pack(records, known, block):
 @walk_function
 def again(records, known, shapes, copies, writes, zeros):
     """Look whether arrays are like others, fill blocks as they were for these, put the addresses where they are to be,
-    and set flags to 0. The number of the first array that is none, or is one of those before it, or -1.
+    and set flags to 0. The number of the first array that is none, or may overlap one of those before it, or -1.
 
-    Of each: its class, its dtype, its flags, its rank, where its lengths and strides are in `shapes`, and its address
-    where it is to be the same, else 0. `copies` are addresses of blocks, of what they had, and lengths; `writes` are
-    addresses of slots and the arrays whose addresses go there, `zeros` addresses and how many integers are 0 from there
-    on.
+    Of each: its class, its dtype, its flags, its rank, where its lengths and strides are in `shapes`, its address where
+    it is to be the same, else 0, and where its first byte lies and its last one ends, from its address. `copies` are
+    addresses of blocks, of what they had, and lengths; `writes` are addresses of slots and the arrays whose addresses
+    go there, `zeros` addresses and how many integers are 0 from there on.
     """
     for number in range(len(records)):
         record, rank, at = records[number], known[number, 3], known[number, 4]
@@ -110,10 +110,13 @@ def again(records, known, shapes, copies, writes, zeros):
             length, stride = loaded(lengths + 8 * axis), loaded(strides + 8 * axis)
             if length != shapes[at + axis] or stride != shapes[at + rank + axis]:
                 return number
-        if place and loaded(record + DATA) != place:
+        data = loaded(record + DATA)
+        if place and data != place:
             return number
         for other in range(number):
-            if not place and records[other] == record:
+            begin = loaded(records[other] + DATA)
+            is_before = begin + known[other, 7] <= data + known[number, 6]
+            if not (place or is_before or data + known[number, 7] <= begin + known[other, 6]):
                 return number
     for number in range(len(copies)):
         for k in range(copies[number, 2]):

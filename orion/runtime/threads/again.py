@@ -97,7 +97,7 @@ class RunAgain:
 
     def __call__(self, arguments: Sequence[Any], own: Mapping[str, LocalArray], pool: Pool, watch: Watch) -> Any:
         """Run it, and return what the skeleton returns; MISSED where an array is not like that before, in its type,
-        shape and strides, and its memory, which is its own or where it was."""
+        shape and strides, or may overlap another that it did not overlap."""
         records, given = self._records, self._given
         for number, at in enumerate(self._arrays):
             records[number] = id(arguments[at])
@@ -170,10 +170,12 @@ def _known(arrays: Sequence[np.ndarray[Any, Any]], places: Sequence[int]) -> tup
     rows, shapes = [], list[int]()
     for array, place in zip(arrays, places, strict=True):
         flags = array.flags
-        kept = 0x4 * flags.owndata | 0x100 * flags.aligned | 0x400 * flags.writeable
-        rows.append((id(np.ndarray), id(array.dtype), kept, array.ndim, len(shapes), place))
+        kept = 0x100 * flags.aligned | 0x400 * flags.writeable
+        low, high = np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
+        start = _start(array) if array.size else 0
+        rows.append((id(np.ndarray), id(array.dtype), kept, array.ndim, len(shapes), place, low - start, high - start))
         shapes += [*array.shape, *array.strides]
-    return np.array(rows, np.int64).reshape(-1, 6), np.array(shapes, np.int64)
+    return np.array(rows, np.int64).reshape(-1, 8), np.array(shapes, np.int64)
 
 
 def _start(array: Any) -> int:
