@@ -134,7 +134,7 @@ def plan_of(iterations, elements, workers=4, force=False):
 
 
 def test_copies_do_not_depend_on_the_number_of_workers():
-    plans = [plan_of(1_000_000, 100, workers) for workers in (1, 2, 3, 8)]
+    plans = [plan_of(4_000_000, 100, workers) for workers in (1, 2, 3, 8)]
     for plan in plans:
         (loop,) = plan.loops
         assert loop.strategy == "independent"
@@ -150,6 +150,14 @@ def test_copies_that_do_not_pay_are_not_made():
     assert "ORN122" in {reason.code for reason in plan.reasons}
     assert "copies of `hist` for each block, 160,000 elements in all, would cost more" in " ".join(str(plan).split())
     assert plan_of(20_000, 20_000, force=True).strategy == "independent"
+
+
+def test_a_loop_that_is_too_short_to_share_out_has_none():
+    (loop,) = plan_of(20_000, 4).loops
+    assert (loop.strategy, loop.copies) == ("serial", ())
+    assert "copies of `hist` for each block, 32 elements in all, would cost more" in " ".join(
+        str(plan_of(20_000, 4)).split()
+    )
 
 
 def test_a_loop_that_needs_no_copies_has_none():
@@ -171,7 +179,7 @@ def test_a_loop_that_needs_no_copies_has_none():
 
 
 def test_the_plan_says_so_and_every_view_has_it():
-    plan = plan_of(1_000_000, 100)
+    plan = plan_of(4_000_000, 100)
     text = " ".join(str(plan).split())
     assert "reductions hist, by + in line" in text
     assert "each block adds to a copy, and they are combined at the end" in text
@@ -187,9 +195,9 @@ def test_a_plan_with_copies_of_an_array_that_is_read_is_not_proved():
             hist[idx[i]] += w[i]
             w[i] = hist[0]
 
-    honest = plan_of(1_000_000, 100)
+    honest = plan_of(4_000_000, 100)
     with orion.session(workers=4):
-        plan = orion.parallel_for(running).plan(np.zeros(10**6, np.int64), np.zeros(10**6), np.zeros(100))
+        plan = orion.parallel_for(running).plan(np.zeros(4 * 10**6, np.int64), np.zeros(4 * 10**6), np.zeros(100))
     assert plan.strategy == "serial"
     (loop,) = honest.function.loops
     broken = replace(loop, nest=plan.function.loops[0].nest)
@@ -204,7 +212,7 @@ def test_a_plan_with_copies_of_an_array_that_is_read_is_not_proved():
 
 
 def test_two_workers_with_one_copy_are_noticed(monkeypatch):
-    plan = plan_of(1_000_000, 100)
+    plan = plan_of(4_000_000, 100)
 
     def broken(loop, bounds, workers):
         return build_schedule(loop, [np.array([0, *bounds[0][2:]])], workers)
@@ -338,10 +346,9 @@ def test_elements_that_nothing_is_added_to_keep_their_bits():
 
 def test_an_array_of_each_iteration_and_copies_of_another_in_one_loop():
     rng = np.random.default_rng(7)
-    idx, A = rng.integers(0, 11, 60_000), small(rng, 60_000, 4)
+    idx, A = rng.integers(0, 11, 2_000_000), small(rng, 2_000_000, 4)
     expected, row = np.zeros((11, 4)), np.zeros(4)
-    for i in range(idx.size):
-        expected[idx[i]] += 2 * A[i, ::-1]
+    np.add.at(expected, idx, 2 * A[:, ::-1])
     with orion.session(workers=2):
         decorated, hist = orion.parallel_for(with_a_row), np.zeros((11, 4))
         plan = decorated.plan(idx, A, hist, row)
