@@ -22,6 +22,7 @@ from orion.dependence.reads import NOTHING_HELD, Held, has_common_reads, meeting
 from orion.reasons import Reason
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
+from orion.sets.names import number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -128,21 +129,22 @@ def _distinct(pairs: isl.Map, ordered: bool) -> isl.Map:
 
 def distance_vector(relation: isl.Map, dims: int) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
     """The first `dims` components of the distance and of the direction of a relation, as `Dependence` has them."""
-    deltas = relation.deltas()
+    import islpy as isl
+
+    deltas = relation.project_out(isl.dim_type.param, 0, relation.dim(isl.dim_type.param)).deltas()
     vectors = [_component(deltas, dim) for dim in range(dims)]
     return tuple(value for value, _ in vectors), tuple(sign for _, sign in vectors)
 
 
 def _component(deltas: isl.Set, dim: int) -> tuple[int | None, str]:
-    """The value of one component of the difference where it is constant, and its sign."""
+    """The value of one component of a difference without parameters where it is constant, and its sign."""
     import islpy as isl
 
     count = deltas.dim(isl.dim_type.set)
     line = deltas.project_out(isl.dim_type.set, dim + 1, count - dim - 1).project_out(isl.dim_type.set, 0, dim)
-    line = line.project_out(isl.dim_type.param, 0, line.dim(isl.dim_type.param))
     low, high = line.dim_min_val(0), line.dim_max_val(0)
     if low.is_int() and low.eq(high):
-        value = int(low.to_python())
+        value = number_of(low)
         return value, "<" if value > 0 else ">" if value < 0 else "="
     return None, _sign(low, high)
 

@@ -26,7 +26,6 @@ class Maps:
         self._maps: dict[str, isl.Map] = {}
         self._sets: dict[str, isl.Set] = {}
         self._negative: dict[tuple[str, str], bool] = {}
-        self._functions: dict[tuple[tuple[str, ...], str], isl.Aff] = {}
         self._boxes: dict[tuple[str, int], isl.Set] = {}
         self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
         self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
@@ -112,7 +111,6 @@ class Maps:
         function = self.functions("", dims, isl_name(array), axes)
         members = self.set(domain)
         for axis, form in enumerate(axes):
-            self._functions[dims, form.text] = function.get_at(axis)
             if self._may_be_negative(domain, members, form, function.get_at(axis)):
                 return None
         relation = isl.Map.from_multi_aff(function).intersect_domain(members)
@@ -160,10 +158,6 @@ class Maps:
             else:
                 nothing = nothing.set_constant_val(value)
         return nothing
-
-    def function(self, dims: tuple[str, ...], form: Affine) -> isl.Aff | None:
-        """A form as a function of the dimensions, where `access` made it before."""
-        return self._functions.get((dims, form.text))
 
     def _may_be_negative(self, domain: str, members: isl.Set, form: Affine, function: isl.Aff) -> bool:
         import islpy as isl
