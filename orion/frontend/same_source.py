@@ -60,8 +60,8 @@ def _first_line(statement: ast.stmt) -> int:
 def _compiled_at(unit: CodeType, code: CodeType) -> Iterator[CodeType]:
     """The codes in a unit that have the name and the place of `code`, with or without its decorators."""
     for one in _inner(unit):
-        last = max((line for _, _, line in one.co_lines() if line), default=0)
-        if one.co_name == code.co_name and one.co_firstlineno <= code.co_firstlineno <= last:
+        is_named_so = one.co_name == code.co_name and one.co_firstlineno <= code.co_firstlineno
+        if is_named_so and code.co_firstlineno <= max((line for _, _, line in one.co_lines() if line), default=0):
             yield one
 
 
