@@ -24,6 +24,17 @@ class Linear:
     factors: tuple[tuple[str, int], ...]
     is_equality: bool
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether it holds whatever the names are."""
+        match self.factors:
+            case ():
+                return True
+            case (("", number),):
+                return number > 0 and not self.is_equality
+            case _:
+                return False
+
 
 @lru_cache(maxsize=4096)
 def comparisons(text: str) -> tuple[Linear, ...] | None:
@@ -39,6 +50,16 @@ def comparisons(text: str) -> tuple[Linear, ...] | None:
         return tuple(_compared(node)) if isinstance(node, ast.Compare) else None
     except (SyntaxError, NotLinearError):
         return None
+
+
+def is_sure(text: str) -> bool:
+    """Whether a chain of comparisons holds whatever its names are.
+
+    >>> is_sure("0 <= n - n < 2"), is_sure("n = m")
+    (True, False)
+    """
+    found = comparisons(text)
+    return found is not None and all(one.is_sure for one in found)
 
 
 def _compared(node: ast.Compare) -> Iterator[Linear]:
