@@ -99,12 +99,10 @@ class _Relations:
                     relation = relation.intersect(meeting(first, second, self.held, self.maps))
                 if relation.is_empty():
                     return None
-                distance, direction = distance_vector(relation, self.dims)
-            exact = True
+                return (*described(relation, self.dims, self.maps), True)
         except CapReached:
-            relation = everything(self.maps.set(self.domain), ordered)
-            distance, direction, exact = (None,) * self.dims, ("*",) * self.dims, False
-        return self.maps.text(coalesced(relation)), distance, direction, exact
+            text = self.maps.text(coalesced(everything(self.maps.set(self.domain), ordered)))
+            return text, (None,) * self.dims, ("*",) * self.dims, False
 
 
 def conflict_relation(a: isl.Map, b: isl.Map, ordered: bool) -> isl.Map:
@@ -125,6 +123,15 @@ def _distinct(pairs: isl.Map, ordered: bool) -> isl.Map:
 
     space = pairs.get_space()
     return pairs.intersect(isl.Map.lex_lt(space.domain())) if ordered else pairs.subtract(isl.Map.identity(space))
+
+
+def described(relation: isl.Map, dims: int, maps: Maps) -> tuple[str, tuple[int | None, ...], tuple[str, ...]]:
+    """The text of a relation, its distance and its direction, as `Dependence` has them."""
+    relation = coalesced(relation)
+    text = maps.text(relation)
+    if (text, dims) not in maps.distances:
+        maps.distances[text, dims] = distance_vector(relation, dims)
+    return (text, *maps.distances[text, dims])
 
 
 def distance_vector(relation: isl.Map, dims: int) -> tuple[tuple[int | None, ...], tuple[str, ...]]:

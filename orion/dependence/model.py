@@ -292,12 +292,13 @@ def _plain_relation(reference: Reference, space: Space, maps: Maps, name: str) -
     dims = (*space.dims, *hidden)
     inside = f"[{', '.join(dims)}] : {' and '.join(constraints) or 'true'}"
     domain = f"{parameter_list(names.difference(dims))}{{ {inside} }}"
-    relation = maps.access(domain, dims, reference.array, axes)
-    if relation is None:
-        return None
-    text = maps.text(without_inputs(relation, len(space.dims), name))
-    maps.plain.add(text)
-    return text
+    key = domain, dims, reference.array, tuple([form.text for form in axes]), len(space.dims), name
+    if key not in maps.texts:
+        relation = maps.access(domain, dims, reference.array, axes)
+        text = None if relation is None else maps.text(without_inputs(relation, len(space.dims), name))
+        maps.texts[key] = text
+        maps.plain.update(() if text is None else (text,))
+    return maps.texts[key]
 
 
 def without_inputs(relation: isl.Map, dims: int, name: str) -> isl.Map:

@@ -18,7 +18,9 @@ class Maps:
     ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
     subscripts is ever negative; `ranges` has the ranges of the coordinates of sets at values of parameters
     (`orion.cost.extents`), and `before` which instances of two statements come before which in the written order, by
-    the loops around them (`orion.dependence.relations`)."""
+    the loops around them, None where none do (`orion.dependence.relations`). `texts` are those of accesses by what they
+    are made of (`orion.dependence.model`), `distances` those of relations by their texts and numbers of dimensions, and
+    `pairs` the dependences between two accesses by their relations and the written order of their statements."""
 
     def __init__(self) -> None:
         import islpy as isl
@@ -30,7 +32,10 @@ class Maps:
         self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
         self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
-        self.before: dict[tuple[int, int, int, bool], isl.Map] = {}
+        self.texts: dict[tuple[object, ...], str | None] = {}
+        self.distances: dict[tuple[str, int], tuple[tuple[int | None, ...], tuple[str, ...]]] = {}
+        self.pairs: dict[tuple[object, ...], isl.UnionMap | None] = {}
+        self.before: dict[tuple[int, int, int, bool], isl.Map | None] = {}
         self.orders: dict[tuple[str, tuple[str, ...], tuple[int, ...], int], isl.Map] = {}
         self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
         self._given_up: dict[str, None] = {}
