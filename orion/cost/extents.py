@@ -77,11 +77,8 @@ def coordinate_ranges(
     ((0, 4), (0, 4))
     """
     maps = maps or Maps()
-    key = domain, dims, tuple(values.items())
-    found = maps.ranges.get(key)
-    if found is None:
-        found = maps.ranges[key] = _ranges(maps.set(domain), dims, values)
-    return found
+    key = "ranges", domain, dims, tuple(values.items())
+    return maps.once(key, lambda: _ranges(maps.set(domain), dims, values))
 
 
 def _ranges(domain: isl.Set, dims: int, values: Mapping[str, int]) -> tuple[tuple[int, int] | None, ...]:

@@ -129,9 +129,7 @@ def described(relation: isl.Map, dims: int, maps: Maps) -> tuple[str, tuple[int 
     """The text of a relation, its distance and its direction, as `Dependence` has them."""
     relation = coalesced(relation)
     text = maps.text(relation)
-    if (text, dims) not in maps.distances:
-        maps.distances[text, dims] = distance_vector(relation, dims)
-    return (text, *maps.distances[text, dims])
+    return (text, *maps.once(("distance", text, dims), lambda: distance_vector(relation, dims)))
 
 
 def distance_vector(relation: isl.Map, dims: int) -> tuple[tuple[int | None, ...], tuple[str, ...]]:

@@ -160,15 +160,16 @@ class _Before:
         import islpy as isl
 
         order = self.key(one, other)
-        key = source.relation, sink.relation, order
-        if key not in self.maps.pairs:
-            found, before = None, self.between(order, one, other)
-            if before is not None:
-                first, second = (self.maps.map(access.relation) for access in (source, sink))
-                found = first.apply_range(second.reverse()).intersect(before)
-            is_none = found is None or found.is_empty()
-            self.maps.pairs[key] = None if is_none else isl.UnionMap.from_map(coalesced(found))
-        return self.maps.pairs[key]
+
+        def found() -> isl.UnionMap | None:
+            before = self.between(order, one, other)
+            if before is None:
+                return None
+            first, second = (self.maps.map(access.relation) for access in (source, sink))
+            relation = first.apply_range(second.reverse()).intersect(before)
+            return None if relation.is_empty() else isl.UnionMap.from_map(coalesced(relation))
+
+        return self.maps.once(("dependences", source.relation, sink.relation, order), found)
 
     def key(self, one: Statement, other: Statement) -> tuple[int, int, int, bool]:
         """What the order of two statements depends on: it is the same but for names where as many loops are around
@@ -180,14 +181,15 @@ class _Before:
         """That order; None where no instance comes before another."""
         import islpy as isl
 
-        if key not in self.maps.before:
+        def found() -> isl.Map | None:
             first, second = (written_order(statement, self.depth, self.maps) for statement in (one, other))
-            found = first.lex_lt_map(second)
-            self.maps.before[key] = None if found.is_empty() else found
-        found = self.maps.before[key]
-        if found is None:
+            order = first.lex_lt_map(second)
+            return None if order.is_empty() else order
+
+        order = self.maps.once(("before", key), found)
+        if order is None:
             return None
-        return found.set_tuple_name(isl.dim_type.in_, one.name).set_tuple_name(isl.dim_type.out, other.name)
+        return order.set_tuple_name(isl.dim_type.in_, one.name).set_tuple_name(isl.dim_type.out, other.name)
 
 
 def written_order(statement: Statement, depth: int, maps: Maps) -> isl.Map:
@@ -198,14 +200,11 @@ def written_order(statement: Statement, depth: int, maps: Maps) -> isl.Map:
     >>> print(written_order(Statement("S1", (None,), (0, 2), (), space, "", ()), 2, Maps()))
     { S1[i] -> [0, i, 2, 0, 0] }
     """
-    key = statement.name, statement.space.dims, statement.place, depth
-    if key not in maps.orders:
-        places = [integer(statement.place[0])]
-        for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
-            places += [itself(dim), integer(place)]
-        places += [integer(0)] * (2 * depth + 1 - len(places))
-        maps.orders[key] = maps.places(statement.name, statement.space.dims, tuple(places))
-    return maps.orders[key]
+    places = [integer(statement.place[0])]
+    for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
+        places += [itself(dim), integer(place)]
+    places += [integer(0)] * (2 * depth + 1 - len(places))
+    return maps.places(statement.name, statement.space.dims, tuple(places))
 
 
 def first_broken(dependences: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:

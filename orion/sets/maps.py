@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orion.sets.affine import Affine
 from orion.sets.names import extent_name, isl_name, isl_value, parameter_list
@@ -12,15 +12,13 @@ from orion.sets.reader import Reader
 if TYPE_CHECKING:
     import islpy as isl
 
+T = TypeVar("T")
+
 
 class Maps:
     """What the analysis of one loop makes in isl, by its text, all in one context. It is given from step to step and
     ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
-    subscripts is ever negative; `ranges` has the ranges of the coordinates of sets at values of parameters
-    (`orion.cost.extents`), and `before` which instances of two statements come before which in the written order, by
-    the loops around them, None where none do (`orion.dependence.relations`). `texts` are those of accesses by what they
-    are made of (`orion.dependence.model`), `distances` those of relations by their texts and numbers of dimensions, and
-    `pairs` the dependences between two accesses by their relations and the written order of their statements."""
+    subscripts is ever negative."""
 
     def __init__(self) -> None:
         import islpy as isl
@@ -32,15 +30,17 @@ class Maps:
         self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
         self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
-        self.texts: dict[tuple[object, ...], str | None] = {}
-        self.distances: dict[tuple[str, int], tuple[tuple[int | None, ...], tuple[str, ...]]] = {}
-        self.pairs: dict[tuple[object, ...], isl.UnionMap | None] = {}
-        self.before: dict[tuple[int, int, int, bool], isl.Map | None] = {}
-        self.orders: dict[tuple[str, tuple[str, ...], tuple[int, ...], int], isl.Map] = {}
-        self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
+        self._answers: dict[Hashable, Any] = {}
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it
         self._reader = Reader(self.context)
+
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
+        """What is answered to a question, which the key begins with, at its first call."""
+        if key not in self._answers:
+            self._answers[key] = answer()
+        found: T = self._answers[key]
+        return found
 
     def give_up(self, what: str) -> None:
         """Note what was not found out because it takes too long, and what is taken to be instead."""
