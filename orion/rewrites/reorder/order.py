@@ -169,8 +169,29 @@ def _weighed(dependences: isl.UnionMap, domain: isl.UnionSet) -> tuple[isl.Union
     heavy = weight(found)
     if heavy <= MAX_WEIGHT:
         return found, heavy
-    found = coalesced(found.gist_domain(domain).gist_range(domain))
+    found = coalesced(_within(found, domain))
     return found, weight(found)
+
+
+def _within(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
+    """The dependences without what follows from the domain."""
+    return dependences.gist_domain(domain).gist_range(domain)
+
+
+def _stays_too_heavy(dependences: isl.UnionMap, domain: isl.UnionSet) -> bool:
+    """Whether dependences are too heavy for the scheduler without what follows from the domain, too: found relation by
+    relation, as that takes long."""
+    import islpy as isl
+
+    found = coalesced(dependences.remove_divs())
+    if weight(found) <= MAX_WEIGHT:
+        return False
+    total = 0.0
+    for relation in _maps(found):
+        total += weight(coalesced(_within(isl.UnionMap.from_map(relation), domain)))
+        if total > MAX_WEIGHT:
+            return True
+    return False
 
 
 def weight(dependences: isl.UnionMap) -> float:
@@ -182,7 +203,7 @@ def weight(dependences: isl.UnionMap) -> float:
     inequalities in 12 dimensions took 5.5 s, where 12 in 7 took 2 ms. With coefficients such as 98295 and 32765, as
     `c // 32765` has them, it did not end in a minute where the rest weighed 211.
     """
-    return sum(_weight(piece) for relation in _maps(dependences) for piece in relation.get_basic_maps())
+    return sum(_weight(piece) for relation in _maps(dependences) for piece in _basic_maps(relation))
 
 
 def _weight(piece: isl.BasicMap) -> float:
@@ -218,6 +239,8 @@ def _has_no_number_above(limit: int, piece: isl.BasicMap) -> bool:
 def as_given(relations: Relations) -> Given | None:
     """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces
     of a relation between two statements, and a limit of operations alone would not end it soon."""
+    if _stays_too_heavy(relations.dependences, relations.domain):
+        return None
     found, heavy = _weighed(relations.dependences, relations.domain)
     few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
     if not few or heavy > MAX_WEIGHT:
