@@ -418,6 +418,27 @@ def test_other_functions_run_as_they_are(function):
     np.testing.assert_allclose(found, wanted, rtol=1e-13)
 
 
+def systems(a, b, out):
+    for i in range(len(a)):
+        x = np.linalg.solve(a[i], b[i])
+        out[i] = x[0] + np.linalg.inv(a[i])[0, 0] + np.linalg.det(a[i])
+
+
+def test_systems_of_complex_numbers_are_planned():
+    a, b, found, wanted = numbers(36).reshape(4, 3, 3), numbers(12).reshape(4, 3), np.zeros(4, complex), []
+    with orion.session(workers=2, force_parallel=True):
+        parallel = orion.parallel_for(systems)
+        assert parallel.plan(a, b, found).strategy == "independent"
+        with pytest.raises(UnsupportedLoopError) as caught:
+            parallel.plan(a, b.real.copy(), found)
+        parallel(a, b, found)
+    assert "`np.linalg.solve` of arrays of complex128 and float64" in str(caught.value)
+    assert "`a.astype(np.complex128)`" in str(caught.value)
+    for one, other in zip(a, b, strict=True):
+        wanted.append(np.linalg.solve(one, other)[0] + np.linalg.inv(one)[0, 0] + np.linalg.det(one))
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
 def quotient(x, n, out):
     for i in range(n):
         out[i] = x / complex(i, 0)

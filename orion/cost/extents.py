@@ -14,7 +14,7 @@ from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Dim, N
 from orion.ir.types import Shapes
 from orion.passes.local_arrays import definitions
 from orion.sets.maps import Maps
-from orion.sets.names import extent_name, isl_name
+from orion.sets.names import extent_name, isl_name, number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -80,11 +80,8 @@ def coordinate_ranges(
     ((0, 4), (0, 4))
     """
     maps = maps or Maps()
-    key = domain, dims, tuple(values.items())
-    found = maps.ranges.get(key)
-    if found is None:
-        found = maps.ranges[key] = _ranges(maps.set(domain), dims, values)
-    return found
+    key = "ranges", domain, dims, tuple(values.items())
+    return maps.once(key, lambda: _ranges(maps.set(domain), dims, values))
 
 
 def _ranges(domain: isl.Set, dims: int, values: Mapping[str, int]) -> tuple[tuple[int, int] | None, ...]:
@@ -95,7 +92,7 @@ def _ranges(domain: isl.Set, dims: int, values: Mapping[str, int]) -> tuple[tupl
     for dim in range(dims):
         low, high = iterations.dim_min_val(dim), iterations.dim_max_val(dim)
         both = low.is_int() and high.is_int()
-        found.append((int(low.to_python()), int(high.to_python()) + 1) if both else None)
+        found.append((number_of(low), number_of(high) + 1) if both else None)
     return tuple(found)
 
 

@@ -8,7 +8,6 @@ cache line is not brought into the cache once for each of many blocks.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from math import prod
 
 from orion.cost.candidate import Candidate
@@ -198,7 +197,15 @@ def elements_in(node: Node, shapes: Shapes) -> list[tuple[Node, int]]:
     >>> [elements_in(part, {"A": (5, 40)})[0][1] for part in parts]
     [200, 40, 5]
     """
-    below = [elements_in(part, shapes) for part in children(node)]
+    found: list[tuple[Node, int]] = []
+    _add_elements(node, shapes, found)
+    return found
+
+
+def _add_elements(node: Node, shapes: Shapes, found: list[tuple[Node, int]]) -> int:
+    place = len(found)
+    found.append((node, 1))
+    below = [_add_elements(part, shapes, found) for part in children(node)]
     match node:
         case Var(name):
             elements = prod(shapes.get(name, ()))
@@ -207,5 +214,6 @@ def elements_in(node: Node, shapes: Shapes) -> list[tuple[Node, int]]:
             sliced = [extent for extent, part in zip(shape, index, strict=False) if isinstance(part, Slice)]
             elements = prod((*sliced, *shape[len(index) :]))
         case _:
-            elements = max((found[0][1] for found in below), default=1)
-    return [(node, elements), *chain.from_iterable(below)]
+            elements = max(below, default=1)
+    found[place] = node, elements
+    return elements

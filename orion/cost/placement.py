@@ -15,6 +15,7 @@ from orion.dependence.access import Access
 from orion.ir.program import LoopNest, OfNewOrder
 from orion.ir.types import ArrayType, Shapes, Types
 from orion.sets.maps import Maps
+from orion.sets.names import number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -92,36 +93,33 @@ def array_uses(accesses: tuple[Access, ...], dims: int, maps: Maps) -> tuple[Arr
 def _follows(relations: Sequence[isl.Map], dims: int) -> tuple[Follow, ...]:
     import islpy as isl
 
+    if not relations:
+        return ()
     found = []
-    for axis in range(relations[0].dim(isl.dim_type.out) if relations else 0):
+    fixed = [one.project_out(isl.dim_type.param, 0, one.dim(isl.dim_type.param)) for one in relations]
+    for axis in range(fixed[0].dim(isl.dim_type.out)):
+        along = [_only(relation, isl.dim_type.out, axis) for relation in fixed]
         for dim in range(dims):
             spans = []
-            for relation in relations:
-                difference = _difference(relation, axis, dim)
+            for relation in along:
+                difference = _only(relation, isl.dim_type.in_, dim).deltas()
                 if difference.is_empty():
                     continue
                 low, high = difference.dim_min_val(0), difference.dim_max_val(0)
                 if not (low.is_int() and high.is_int()):
                     break
-                spans.append((int(low.to_python()), int(high.to_python())))
+                spans.append((number_of(low), number_of(high)))
             else:
                 if spans:
                     found.append(Follow(axis, dim, min(low for low, _ in spans), max(high for _, high in spans)))
     return tuple(found)
 
 
-def _difference(relation: isl.Map, axis: int, dim: int) -> isl.Set:
-    """The set of x_axis − iteration_dim over all pairs of the relation."""
-    import islpy as isl
-
-    inputs, outputs = relation.dim(isl.dim_type.in_), relation.dim(isl.dim_type.out)
-    relation = relation.project_out(isl.dim_type.out, axis + 1, outputs - axis - 1).project_out(
-        isl.dim_type.out, 0, axis
-    )
-    relation = relation.project_out(isl.dim_type.in_, dim + 1, inputs - dim - 1).project_out(isl.dim_type.in_, 0, dim)
-    relation = relation.reset_tuple_id(isl.dim_type.out) if relation.has_tuple_name(isl.dim_type.out) else relation
-    deltas = relation.deltas()
-    return deltas.project_out(isl.dim_type.param, 0, deltas.dim(isl.dim_type.param))
+def _only(relation: isl.Map, side: isl.dim_type, position: int) -> isl.Map:
+    """The relation with one dimension of one of its sides, which has no name then."""
+    count = relation.dim(side)
+    relation = relation.project_out(side, position + 1, count - position - 1).project_out(side, 0, position)
+    return relation.reset_tuple_id(side) if relation.has_tuple_name(side) else relation
 
 
 # ---------------------------------------------------------------- placements

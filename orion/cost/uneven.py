@@ -25,7 +25,7 @@ from orion.cost.worth import Work
 from orion.dependence.bounds import fix_parameters
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
-from orion.sets.names import isl_name
+from orion.sets.names import isl_name, number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -129,10 +129,10 @@ def _levels(part: isl.BasicSet, order: Sequence[int]) -> Iterator[_Level]:
         bounds: tuple[list[tuple[float, ...]], list[tuple[float, ...]]] = [], []
         for constraint in inner.remove_divs().get_constraints():
             factors = [
-                float(constraint.get_coefficient_val(isl.dim_type.set, kept.index(one)).to_python())
+                float(number_of(constraint.get_coefficient_val(isl.dim_type.set, kept.index(one))))
                 for one in order[:count]
             ]
-            *before, own = [float(constraint.get_constant_val().to_python()), *factors]
+            *before, own = [float(number_of(constraint.get_constant_val())), *factors]
             if own:
                 bound = tuple(-one / own for one in before)
                 for side in (0, 1) if constraint.is_equality() else (int(own < 0),):

@@ -183,7 +183,13 @@ def least_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
 
 def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
     """The predicted time of the statements on one worker, from the boxes around their domains; None where unknown."""
-    total, values = 0.0, sizes.values
+    values = sizes.values
+    key = "work", id(works), tuple(values.items()), sizes.caches
+    return maps.once(key, lambda: (works, _work_ns(works, values, sizes, maps)))[1]  # no other gets the identity
+
+
+def _work_ns(works: tuple[Work, ...], values: Mapping[str, int], sizes: Sizes, maps: Maps) -> float | None:
+    total = 0.0
     for work in works:
         dims = len(work.variables)
         ranges = [span for span in coordinate_ranges(work.domain, dims, values, maps) if span is not None]
@@ -191,7 +197,7 @@ def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
             return None
         middle = {isl_name(name): sum(span) // 2 for name, span in zip(work.variables, ranges, strict=True)}
         instances = prod(float(end - start) for start, end in ranges)
-        total += instances * work.nanoseconds(values | middle, sizes)
+        total += instances * work.nanoseconds({**values, **middle}, sizes)
     return total if works else None
 
 

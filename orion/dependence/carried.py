@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
-from orion.dependence.conflicts import KINDS, distance_vector
+from orion.dependence.conflicts import KINDS, described
 from orion.dependence.reads import Held
 from orion.dependence.region import Region, Statement
 from orion.dependence.relations import Pair, Relations, kept_apart
 from orion.dependence.scalars import carries
 from orion.ir.assumed import held_by
 from orion.ir.nodes import For
-from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 
 if TYPE_CHECKING:
@@ -65,8 +64,7 @@ def _carried(pair: Pair, statements: dict[str, Statement], held: Held, known: Ma
             here = relation.intersect(_first_apart(relation, depth))
             if here.is_empty():
                 continue
-            distance, direction = distance_vector(here, len(together))
-            text = known.text(coalesced(here))
+            text, distance, direction = described(here, len(together), known)
             for one, other in pair.accesses:
                 kind = KINDS[one.is_write, other.is_write]
                 exact = one.exact and other.exact

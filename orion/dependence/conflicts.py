@@ -22,6 +22,7 @@ from orion.dependence.reads import NOTHING_HELD, Held, has_common_reads, meeting
 from orion.reasons import Reason
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
+from orion.sets.names import number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -98,12 +99,10 @@ class _Relations:
                     relation = relation.intersect(meeting(first, second, self.held, self.maps))
                 if relation.is_empty():
                     return None
-                distance, direction = distance_vector(relation, self.dims)
-            exact = True
+                return (*described(relation, self.dims, self.maps), True)
         except CapReached:
-            relation = everything(self.maps.set(self.domain), ordered)
-            distance, direction, exact = (None,) * self.dims, ("*",) * self.dims, False
-        return self.maps.text(coalesced(relation)), distance, direction, exact
+            text = self.maps.text(coalesced(everything(self.maps.set(self.domain), ordered)))
+            return text, (None,) * self.dims, ("*",) * self.dims, False
 
 
 def conflict_relation(a: isl.Map, b: isl.Map, ordered: bool) -> isl.Map:
@@ -126,23 +125,31 @@ def _distinct(pairs: isl.Map, ordered: bool) -> isl.Map:
     return pairs.intersect(isl.Map.lex_lt(space.domain())) if ordered else pairs.subtract(isl.Map.identity(space))
 
 
+def described(relation: isl.Map, dims: int, maps: Maps) -> tuple[str, tuple[int | None, ...], tuple[str, ...]]:
+    """The text of a relation, its distance and its direction, as `Dependence` has them."""
+    relation = coalesced(relation)
+    text = maps.text(relation)
+    return (text, *maps.once(("distance", text, dims), lambda: distance_vector(relation, dims)))
+
+
 def distance_vector(relation: isl.Map, dims: int) -> tuple[tuple[int | None, ...], tuple[str, ...]]:
     """The first `dims` components of the distance and of the direction of a relation, as `Dependence` has them."""
-    deltas = relation.deltas()
+    import islpy as isl
+
+    deltas = relation.project_out(isl.dim_type.param, 0, relation.dim(isl.dim_type.param)).deltas()
     vectors = [_component(deltas, dim) for dim in range(dims)]
     return tuple(value for value, _ in vectors), tuple(sign for _, sign in vectors)
 
 
 def _component(deltas: isl.Set, dim: int) -> tuple[int | None, str]:
-    """The value of one component of the difference where it is constant, and its sign."""
+    """The value of one component of a difference without parameters where it is constant, and its sign."""
     import islpy as isl
 
     count = deltas.dim(isl.dim_type.set)
     line = deltas.project_out(isl.dim_type.set, dim + 1, count - dim - 1).project_out(isl.dim_type.set, 0, dim)
-    line = line.project_out(isl.dim_type.param, 0, line.dim(isl.dim_type.param))
     low, high = line.dim_min_val(0), line.dim_max_val(0)
     if low.is_int() and low.eq(high):
-        value = int(low.to_python())
+        value = number_of(low)
         return value, "<" if value > 0 else ">" if value < 0 else "="
     return None, _sign(low, high)
 

@@ -292,12 +292,15 @@ def _plain_relation(reference: Reference, space: Space, maps: Maps, name: str) -
     dims = (*space.dims, *hidden)
     inside = f"[{', '.join(dims)}] : {' and '.join(constraints) or 'true'}"
     domain = f"{parameter_list(names.difference(dims))}{{ {inside} }}"
-    relation = maps.access(domain, dims, reference.array, axes)
-    if relation is None:
-        return None
-    text = maps.text(without_inputs(relation, len(space.dims), name))
-    maps.plain.add(text)
-    return text
+
+    def text() -> str | None:
+        relation = maps.access(domain, dims, reference.array, axes)
+        return None if relation is None else maps.text(without_inputs(relation, len(space.dims), name))
+
+    key = "access", domain, dims, reference.array, tuple([form.text for form in axes]), len(space.dims), name
+    found = maps.once(key, text)
+    maps.plain.update(() if found is None else (found,))
+    return found
 
 
 def without_inputs(relation: isl.Map, dims: int, name: str) -> isl.Map:

@@ -7,7 +7,7 @@ Feautrier 1991; Bondhugula et al. 2008, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ from orion.ir.types import Types
 from orion.passes.dimensions import is_dimension
 from orion.sets.affine import Affine, Condition, Form, affine_form, parameter
 from orion.sets.maps import Maps
-from orion.sets.names import isl_name, parameter_list
+from orion.sets.names import isl_name, number_of, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -195,7 +195,7 @@ class _Finder:
         references = tuple(one for one in every if one.array not in self.function.relaxed)
         accesses = [access_relation(reference, space, self.maps, name) for reference in references]
         text = space.text().replace("{ [", f"{{ {name}[", 1)
-        found = ((one, _subscripts(one, space, self.maps)) for one in references)
+        found = ((one, _subscripts(one, space)) for one in references)
         matrices = tuple((one.array, one.is_write, matrix) for one, matrix in found if matrix is not None)
         self.found.append(Statement(name, loops, place, body, space, text, tuple(accesses), matrices, references))
 
@@ -242,29 +242,24 @@ def statement_nest(function: Function, loops: tuple[For, ...], body: tuple[Stmt,
     return LoopNest(0, form_of(chain[0]), tuple(chain), tuple(_variables(loops)), body, True, function)
 
 
-def _subscripts(reference: Reference, space: Space, maps: Maps) -> NDArray[np.float64] | None:
+def _subscripts(reference: Reference, space: Space) -> NDArray[np.float64] | None:
     """The coefficients of the loop dimensions in the subscripts of an access; None where they are not all affine."""
     rows = []
     for axis in reference.axes:
         if not isinstance(axis, Affine) or reference.inner or space.values:
             return None
-        function = maps.function(space.dims, axis)
-        rows.append(_coefficients(axis, space.dims) if function is None else aff_coefficients(function, space.dims))
+        rows.append(_coefficients(axis, space.dims))
     return np.array(rows, np.float64).reshape(-1, len(space.dims))
 
 
 def _coefficients(form: Affine, dims: tuple[str, ...]) -> list[float]:
     import islpy as isl
 
+    if form.factors is not None:
+        factors = dict(form.factors)
+        return [float(factors.get(dim, 0)) for dim in dims]
     function = isl.PwAff(f"{parameter_list(form.names - set(dims))}{{ [{', '.join(dims)}] -> [{form.text}] }}")
     return piece_coefficients(function, len(dims))
-
-
-def aff_coefficients(function: isl.Aff, dims: Sequence[str]) -> list[float]:
-    """The coefficients of the input dimensions."""
-    import islpy as isl
-
-    return [float(function.get_coefficient_val(isl.dim_type.in_, d).to_python()) for d in range(len(dims))]
 
 
 def piece_coefficients(function: isl.PwAff, dims: int) -> list[float]:
@@ -274,7 +269,7 @@ def piece_coefficients(function: isl.PwAff, dims: int) -> list[float]:
     found = [0.0] * dims
 
     def note(_domain: isl.Set, piece: isl.Aff) -> None:
-        found[:] = [float(piece.get_coefficient_val(isl.dim_type.in_, d).to_python()) for d in range(dims)]
+        found[:] = [float(number_of(piece.get_coefficient_val(isl.dim_type.in_, d))) for d in range(dims)]
 
     function.foreach_piece(note)
     return found

@@ -90,22 +90,21 @@ def relations_of(region: Region, maps: Maps) -> Relations:
     before = _Before(depth, maps)
     accesses = [(access, statement) for statement in region.statements for access in statement.accesses]
     wanted: dict[tuple[object, ...], list[tuple[Access, Access]]] = {}
-    ends: dict[tuple[str, str], isl.Map] = {}
+    ends: dict[tuple[str, str], tuple[Statement, Statement]] = {}
     for (a, one), (b, other) in product(accesses, accesses):
         if a.array == b.array and (a.is_write or b.is_write):
             alike = a.relation, b.relation, a.is_write, b.is_write, a.by_reads, b.by_reads
             wanted.setdefault(alike, []).append((a, b))
-            ends[a.relation, b.relation] = before.between(one, other)
+            ends[a.relation, b.relation] = one, other
     pairs: list[Pair] = []
     sizes: isl.Set | None = None
     for accessed in wanted.values():
         source, sink = accessed[0]
-        order = ends[source.relation, sink.relation]
-        found = maps.map(source.relation).apply_range(maps.map(sink.relation).reverse()).intersect(order)
-        if found.is_empty():
+        found = before.dependences(source, sink, *ends[source.relation, sink.relation])
+        if found is None:
             continue
         sizes = _sizes(region, maps) if sizes is None else sizes
-        instances = at_sizes(isl.UnionMap.from_map(coalesced(found)), sizes)
+        instances = at_sizes(found, sizes)
         if instances.is_empty():
             continue
         pairs.append(Pair(tuple(accessed), instances))
@@ -150,30 +149,47 @@ def _sizes(region: Region, maps: Maps) -> isl.Set:
 
 
 class _Before:
-    """{x → y : θ(x) ≺ θ(y)} for two statements."""
+    """The written order of two statements, {x → y : θ(x) ≺ θ(y)}, and the dependences that it leaves."""
 
     def __init__(self, depth: int, maps: Maps) -> None:
         self.depth = depth
         self.maps = maps
-        self.known: dict[tuple[str, str], isl.Map] = {}
 
-    def between(self, one: Statement, other: Statement) -> isl.Map:
-        key = one.name, other.name
-        if key not in self.known:
-            self.known[key] = self.named(one, other)
-        return self.known[key]
-
-    def named(self, one: Statement, other: Statement) -> isl.Map:
-        """It is the same but for names where as many loops are around both, and the same one comes first in those."""
+    def dependences(self, source: Access, sink: Access, one: Statement, other: Statement) -> isl.UnionMap | None:
+        """The dependences between accesses of two statements; None where there are none."""
         import islpy as isl
 
+        order = self.key(one, other)
+
+        def found() -> isl.UnionMap | None:
+            before = self.between(order, one, other)
+            if before is None:
+                return None
+            first, second = (self.maps.map(access.relation) for access in (source, sink))
+            relation = first.apply_range(second.reverse()).intersect(before)
+            return None if relation.is_empty() else isl.UnionMap.from_map(coalesced(relation))
+
+        return self.maps.once(("dependences", source.relation, sink.relation, order), found)
+
+    def key(self, one: Statement, other: Statement) -> tuple[int, int, int, bool]:
+        """What the order of two statements depends on: it is the same but for names where as many loops are around
+        both, and the same one comes first in those."""
         together = next((k for k, ends in enumerate(zip(one.place, other.place, strict=False)) if len({*ends}) > 1), -1)
-        key = len(one.loops), len(other.loops), together, one.place[together] < other.place[together]
-        if key not in self.maps.before:
+        return len(one.loops), len(other.loops), together, one.place[together] < other.place[together]
+
+    def between(self, key: tuple[int, int, int, bool], one: Statement, other: Statement) -> isl.Map | None:
+        """That order; None where no instance comes before another."""
+        import islpy as isl
+
+        def found() -> isl.Map | None:
             first, second = (written_order(statement, self.depth, self.maps) for statement in (one, other))
-            self.maps.before[key] = first.lex_lt_map(second)
-        found = self.maps.before[key].set_tuple_name(isl.dim_type.in_, one.name)
-        return found.set_tuple_name(isl.dim_type.out, other.name)
+            order = first.lex_lt_map(second)
+            return None if order.is_empty() else order
+
+        order = self.maps.once(("before", key), found)
+        if order is None:
+            return None
+        return order.set_tuple_name(isl.dim_type.in_, one.name).set_tuple_name(isl.dim_type.out, other.name)
 
 
 def written_order(statement: Statement, depth: int, maps: Maps) -> isl.Map:
@@ -184,14 +200,11 @@ def written_order(statement: Statement, depth: int, maps: Maps) -> isl.Map:
     >>> print(written_order(Statement("S1", (None,), (0, 2), (), space, "", ()), 2, Maps()))
     { S1[i] -> [0, i, 2, 0, 0] }
     """
-    key = statement.name, statement.space.dims, statement.place, depth
-    if key not in maps.orders:
-        places = [integer(statement.place[0])]
-        for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
-            places += [itself(dim), integer(place)]
-        places += [integer(0)] * (2 * depth + 1 - len(places))
-        maps.orders[key] = maps.places(statement.name, statement.space.dims, tuple(places))
-    return maps.orders[key]
+    places = [integer(statement.place[0])]
+    for dim, place in zip(statement.space.dims, statement.place[1:], strict=True):
+        places += [itself(dim), integer(place)]
+    places += [integer(0)] * (2 * depth + 1 - len(places))
+    return maps.places(statement.name, statement.space.dims, tuple(places))
 
 
 def first_broken(dependences: isl.UnionMap, order: isl.UnionMap) -> isl.UnionMap:

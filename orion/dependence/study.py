@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from orion.dependence.access import Dependence
 from orion.dependence.carried import Carried, carried_by_loops, over_common
-from orion.dependence.conflicts import KINDS, CapReached, capped, distance_vector
+from orion.dependence.conflicts import KINDS, CapReached, capped, described
 from orion.dependence.model import NOTHING, Known, Model, model_loop
 from orion.dependence.reads import Held
 from orion.dependence.region import Region, find_region
@@ -15,7 +15,6 @@ from orion.dependence.relations import Pair, Relations, kept_apart, prepare_maps
 from orion.ir.assumed import held_by
 from orion.ir.program import LoopNest, OfFilling, OfSource, Program
 from orion.ir.types import Types
-from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps
 
 MAX_OPERATIONS = 2_000_000
@@ -100,8 +99,7 @@ def _over_nest(pair: Pair, dims: int, held: Held, maps: Maps) -> Iterator[Depend
     relation = relation.subtract(isl.Map.identity(relation.get_space()))
     if relation.is_empty():
         return
-    distance, direction = distance_vector(relation, dims)
-    text = maps.text(coalesced(relation))
+    text, distance, direction = described(relation, dims, maps)
     for source, sink in pair.accesses:
         kind = KINDS[source.is_write, sink.is_write]
         yield Dependence(source.array, kind, source, sink, text, distance, direction, source.exact and sink.exact)

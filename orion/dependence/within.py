@@ -67,10 +67,13 @@ def at_sizes(instances: isl.UnionMap, sizes: isl.Set) -> isl.UnionMap:
     maps: list[isl.Map] = []
     instances.foreach_map(maps.append)
     pieces = [isl.Map.from_basic_map(piece) for one in maps for piece in one.get_basic_maps()]
-    kept = [piece for piece in pieces if not piece.intersect_params(sizes).is_empty()]
+    possible = [isl.Set.from_basic_set(one) for one in sizes.get_basic_sets()]
     found = isl.UnionMap("{ }", instances.get_ctx())
-    for piece in kept:
-        found = found.union(isl.UnionMap.from_map(piece))
+    for piece in pieces:
+        where = next((k for k, one in enumerate(possible) if not piece.intersect_params(one).is_empty()), None)
+        if where is not None:
+            possible.insert(0, possible.pop(where))  # most pieces are at sizes of one kind
+            found = found.union(isl.UnionMap.from_map(piece))
     return found
 
 

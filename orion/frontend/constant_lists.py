@@ -14,6 +14,8 @@ import ast
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from orion.frontend.syntax import nodes_of
+
 BUILTIN = ("enumerate", "len", "reversed", "zip")
 """Functions of Python's own that go through a list, or count it."""
 
@@ -39,7 +41,7 @@ def _lists(definition: ast.FunctionDef) -> Iterator[tuple[str, ast.Tuple]]:
     ]
     if not sequences:
         return
-    nodes = [*ast.walk(definition)]
+    nodes = nodes_of(definition)
     given = Counter(node.id for node in nodes if _binds(node) and isinstance(node, ast.Name))
     others = {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
     others |= {part.arg for part in ast.walk(definition.args) if isinstance(part, ast.arg)}

@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import FunctionType
 
 from orion.errors import UnsupportedLoopError, describe
-from orion.frontend.same_source import is_source_of
+from orion.frontend.same_source import is_compiled_from, is_source_of
 from orion.source import SourceText, Span
 
 
@@ -56,8 +56,9 @@ def locate(function: FunctionType, lines: FileLines = NO_LINES) -> Located:
     except (OSError, TypeError) as error:
         raise _without_source(function) from error
     source = SourceText(function.__code__.co_filename, first, tuple(line.rstrip("\r\n") for line in found))
-    definition = _definition(function, found, source)
-    if not is_source_of("".join(whole.lines), function):
+    text = _in_place(found, first)
+    definition = _definition(function, text, source)
+    if not is_compiled_from(text, function.__code__) and not is_source_of("".join(whole.lines), function):
         raise _without_source(function, _OTHER_TEXT)
     return Located(definition, source)
 
@@ -75,15 +76,19 @@ def _block(lines: FileLines, first: int) -> tuple[str, ...]:
     return tuple(inspect.getblock(lines.lines[first - 1 :]))
 
 
-def _definition(function: FunctionType, lines: list[str], source: SourceText) -> ast.FunctionDef:
+def _in_place(lines: list[str], first: int) -> str:
+    """The lines of a function alone, at the lines and columns that they have in the file: one that is indented stands
+    below an `if`."""
     nested = lines[0][:1].isspace()
-    # An indented definition is parsed below an `if`, so that columns stay those of the file.
-    text = "if True:\n" + "".join(lines) if nested else "".join(lines)
+    return "\n" * (first - 1 - nested) + "if True:\n" * nested + "".join(lines)
+
+
+def _definition(function: FunctionType, text: str, source: SourceText) -> ast.FunctionDef:
     try:
-        tree = ast.parse("\n" * (source.first_line - 1 - nested) + text)  # lines are those of the file
+        tree = ast.parse(text)
     except SyntaxError as error:
         raise _without_source(function) from error
-    body = tree.body[0].body if isinstance(tree.body[0], ast.If) and nested else tree.body
+    body = tree.body[0].body if isinstance(tree.body[0], ast.If) else tree.body
     definition = body[0]
     span = Span(source.file, source.first_line, 0, source.first_line, len(source.lines[0]))
     if not isinstance(definition, ast.FunctionDef) or inspect.isgeneratorfunction(function):

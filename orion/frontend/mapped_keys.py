@@ -16,6 +16,7 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from orion.frontend.syntax import nodes_of
 from orion.ir.function import Rekeyed
 from orion.ir.renaming import fresh
 
@@ -87,7 +88,7 @@ class _Named(ast.NodeTransformer):
 
 
 def _loops(definition: ast.FunctionDef) -> Iterator[_Loop]:
-    pairs = [node for node in ast.walk(definition) if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple)]
+    pairs = [node for node in nodes_of(definition) if isinstance(node, ast.For) and isinstance(node.target, ast.Tuple)]
     if not pairs:
         return
     params = {one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg)}

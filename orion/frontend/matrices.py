@@ -18,6 +18,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from orion.frontend.syntax import nodes_of
 from orion.ir.function import MatrixPart
 from orion.ir.renaming import fresh
 from orion.typing.functions import known
@@ -50,7 +51,7 @@ def candidates(definition: ast.FunctionDef) -> frozenset[str]:
     """The parameters that may be sparse matrices, by what is done with them: dense arrays have a shape, too."""
     params = {one.arg for one in ast.walk(definition.args) if isinstance(one, ast.arg)}
     found = set()
-    for node in ast.walk(definition):
+    for node in nodes_of(definition):
         match node:
             case ast.Attribute(ast.Name(name), attribute) if attribute in OWN or is_foreign(attribute):
                 found.add(name)

@@ -23,11 +23,21 @@ def is_source_of(text: str, function: FunctionType) -> bool:
 
     One that pytest has written other code for, as it has an `assert`, is taken for what its text says.
     """
-    return _is_compiled_from(text, function.__code__)
+    return _is_in_compiled(text, function.__code__)
 
 
 @lru_cache(maxsize=4)  # it is asked several times of each function
-def _is_compiled_from(text: str, code: CodeType) -> bool:
+def is_compiled_from(own: str, code: CodeType) -> bool:
+    """Whether `code` is what Python makes of the text of its function alone, at the lines that it has in its file."""
+    try:
+        unit = compile(own, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return False
+    return any(_alike(one, code) for one in _compiled_at(unit, code))
+
+
+@lru_cache(maxsize=4)  # it is asked several times of each function
+def _is_in_compiled(text: str, code: CodeType) -> bool:
     try:
         tree = _parsed(text)
     except (SyntaxError, ValueError):
@@ -60,8 +70,8 @@ def _first_line(statement: ast.stmt) -> int:
 def _compiled_at(unit: CodeType, code: CodeType) -> Iterator[CodeType]:
     """The codes in a unit that have the name and the place of `code`, with or without its decorators."""
     for one in _inner(unit):
-        last = max((line for _, _, line in one.co_lines() if line), default=0)
-        if one.co_name == code.co_name and one.co_firstlineno <= code.co_firstlineno <= last:
+        is_named_so = one.co_name == code.co_name and one.co_firstlineno <= code.co_firstlineno
+        if is_named_so and code.co_firstlineno <= max((line for _, _, line in one.co_lines() if line), default=0):
             yield one
 
 

@@ -16,6 +16,7 @@ from orion.errors import UnsupportedLoopError, did_you_mean
 from orion.frontend.counted_lists import CountedList
 from orion.frontend.locate import span_of
 from orion.frontend.outside import MISSING
+from orion.frontend.syntax import nodes_of
 from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Unary, Var
 from orion.ir.refuse import unsupported
 from orion.source import SourceText, Span
@@ -217,7 +218,7 @@ def plain_number(value: object) -> object:
 
 def all_nodes(body: list[ast.stmt]) -> list[ast.AST]:
     """The statements and everything in them."""
-    return [node for statement in body for node in ast.walk(statement)]
+    return [node for statement in body for node in nodes_of(statement)]
 
 
 def assigned_names(nodes: Iterable[ast.AST]) -> frozenset[str]:

@@ -119,6 +119,7 @@ def _targets(target: Node) -> Iterator[Exposure]:
             yield _reads(target)
 
 
+@kept
 def _reads(node: Node) -> Exposure:
     reads: dict[str, Span] = {}
     for part in walk(node):

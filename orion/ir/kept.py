@@ -39,14 +39,15 @@ def kept(find: Callable[Concatenate[V, P], T]) -> Callable[Concatenate[V, P], T]
 
     @wraps(find)
     def answer(value: V, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        answers = getattr(value, "answers", None)
-        if answers is None:
+        try:
+            answers: dict[Any, T] = value.answers  # type: ignore[attr-defined]
+        except AttributeError:
             if not isinstance(value, Keeping):
                 return find(value, *args, **kwargs)
             answers = {}
             object.__setattr__(value, "answers", answers)
         key = (find, *args, *kwargs.items()) if args or kwargs else find
-        found: T = answers.get(key, NOTHING)
+        found = answers.get(key, NOTHING)
         if found is NOTHING:
             found = answers[key] = find(value, *args, **kwargs)
         return found

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeVar, overload
 
@@ -36,6 +37,12 @@ from orion.ir.kept import Keeping, kept
 from orion.source import Span
 
 # ---------------------------------------------------------------- expressions
+
+
+class Compound(Keeping):
+    """An expression, or the space of a loop, with others in it: it keeps what is found in it, as statements do."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
+class Unary(Compound):
     """`op` is one of "-", "+", "not", "~"."""
 
     op: str
@@ -95,7 +102,7 @@ class Unary:
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class Binary(Compound):
     """`op` is one of + - * / // % ** @ & | ^ << >>."""
 
     op: str
@@ -105,7 +112,7 @@ class Binary:
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Compound):
     """A chain of comparisons: `operands[0] ops[0] operands[1] ops[1] …`."""
 
     ops: tuple[str, ...]
@@ -114,7 +121,7 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(Compound):
     """`op` is "and" or "or"; evaluation stops at the first operand that decides."""
 
     op: str
@@ -123,7 +130,7 @@ class Logic:
 
 
 @dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(Compound):
     """`then if test else orelse`."""
 
     test: Expr
@@ -133,7 +140,7 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Compound):
     function: str
     arguments: tuple[Expr, ...]
     span: Span
@@ -166,7 +173,7 @@ PART = "part:"
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Compound):
     lower: Expr | None
     upper: Expr | None
     step: Expr | None
@@ -174,7 +181,7 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscript:
+class Subscript(Compound):
     """`base[index]`. Fewer subscripts than dimensions name a whole row, as in NumPy."""
 
     base: Var
@@ -183,7 +190,7 @@ class Subscript:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuple:
+class Tuple(Compound):
     items: tuple[Expr, ...]
     span: Span
 
@@ -197,7 +204,7 @@ Expr = (
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(Compound):
     """`for var in range(start, stop, step)`."""
 
     var: str
@@ -208,7 +215,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Compound):
     """`for (keys…), values… in array` over the stored elements of a sparse array.
 
     `single`: the value is one name (`r`), not a tuple of names (`(r, weight)`).
@@ -341,21 +348,20 @@ def children(node: Node) -> list[Node]:
 
 def walk(node: Node) -> Iterator[Node]:
     """`node` and everything below it, depth first, in source order."""
-    return iter(_walked(node)) if isinstance(node, Walked) else _below(node)
+    return iter(_walked(node))
 
 
 @kept
 def _walked(node: Node) -> tuple[Node, ...]:
-    return (node, *(part for child in children(node) for part in walk(child)))
-
-
-def _below(node: Node) -> Iterator[Node]:
-    waiting = [node]
+    if isinstance(node, Walked):
+        return (node, *(part for child in children(node) for part in _walked(child)))
+    found, waiting = [], [node]
     while waiting:
         current = waiting.pop()
-        yield current
+        found.append(current)
         if PARTS[type(current)]:
             waiting += children(current)[::-1]
+    return tuple(found)
 
 
 @overload
@@ -369,7 +375,7 @@ def every(kinds: tuple[type[A], type[B], type[C], type[D]], *nodes: Node) -> Ite
 def every(kinds: Any, *nodes: Node) -> Iterator[Any]:
     """The nodes of some classes among `nodes` and all below them, in the order of `walk`."""
     wanted = kinds if type(kinds) is tuple else (kinds,)
-    return (part for node in nodes for part in _of_kinds(node, wanted))
+    return chain.from_iterable([_of_kinds(node, wanted) for node in nodes])
 
 
 def holds(kinds: type | tuple[type, ...], *nodes: Node) -> bool:
@@ -381,7 +387,7 @@ def holds(kinds: type | tuple[type, ...], *nodes: Node) -> bool:
 @kept
 def _of_kinds(node: Node, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     if not isinstance(node, Walked):
-        return tuple([part for part in walk(node) if type(part) in kinds])
+        return tuple([part for part in _walked(node) if type(part) in kinds])
     if isinstance(node, For | While | If):
         own = [node] if type(node) in kinds else []
         return (*own, *(part for child in children(node) for part in _of_kinds(child, kinds)))
@@ -394,7 +400,7 @@ def _of_kinds(node: Node, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 def _by_class(node: Node) -> dict[type, list[tuple[int, Node]]]:
     """The nodes in a statement by their class, each with its place in the order of `walk`."""
     found: dict[type, list[tuple[int, Node]]] = {}
-    for number, part in enumerate(walk(node)):
+    for number, part in enumerate(_walked(node)):
         found.setdefault(type(part), []).append((number, part))
     return found
 
@@ -418,7 +424,7 @@ def _names(node: Node) -> dict[str, int]:
             for name, count in _names(part).items():
                 found[name] = found.get(name, 0) + count
         return found
-    for part in walk(node):
+    for part in _walked(node):
         if type(part) is Var:
             found[part.name] = found.get(part.name, 0) + 1
     return found

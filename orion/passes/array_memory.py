@@ -40,7 +40,7 @@ class Memory:
         self.note(name, kind)
 
     def note(self, name: str, kind: ValueType) -> None:
-        self.typing = replace(self.typing, names={**self.typing.names, name: kind})
+        self.typing = self.typing.having({name: kind})
 
     def chosen(self, name: str, value: Expr, item: int | None, busy: Collection[str], place: Span) -> str:
         """The array that a value is written into, which the name then stands for; of a tuple, item number `item`. None

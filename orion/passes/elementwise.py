@@ -143,7 +143,7 @@ class NamedScalars:
     def named(self, scalar: Expr) -> Var:
         """A name that is given the value before."""
         name = Var(fresh(self.name, self.taken), scalar.span)
-        self.typing = replace(self.typing, names={**self.typing.names, name.name: self.typing.of(scalar)})
+        self.typing = self.typing.having({name.name: self.typing.of(scalar)})
         self.before.append(Assign(name, scalar, scalar.span))
         return name
 

@@ -159,7 +159,7 @@ class _Picker:
             number += 1
             found = f"{name}_{span.line}_{number}"
         self.taken.add(found)
-        self.typing = replace(self.typing, names={**self.typing.names, found: kind})
+        self.typing = self.typing.having({found: kind})
         return Var(found, span)
 
     def loop(self, variable: Var, stop: Expr, body: Sequence[Stmt]) -> For:

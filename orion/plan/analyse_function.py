@@ -12,11 +12,12 @@ from orion.errors import UnsupportedLoopError
 from orion.ir.assumed import OfWorkers
 from orion.ir.function import Function
 from orion.ir.nodes import For, every, holds
+from orion.ir.program import Program
 from orion.ir.types import ArgumentType, Types
 from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
 from orion.plan.plan import Verdict
-from orion.plan.rewriting import Seen, variants_of
+from orion.plan.rewriting import Seen, first_loops, variants_of
 from orion.plan.variants import Variant
 from orion.rewrites.rewrite import OfFunction, OfScalars, Rewrite, UnderConditions
 from orion.rewrites.shared_locals.take import is_serial
@@ -43,6 +44,18 @@ Noted = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
+class _Begun:
+    """A form of a function that is split into loops, with the types of all names, and what is `known` of integers
+    among them. What is seen of its loops is kept until the analysis is finished."""
+
+    types: dict[str, ArgumentType]
+    typing: Typing
+    program: Program
+    known: Types
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
 class _Analyser:
     """What the analysis of a function depends on beside itself. The forms that rewrites give it have `maps` in common:
     most of their statements are the same."""
@@ -54,14 +67,20 @@ class _Analyser:
 
     def analyse(self, function: Function, types: Types, noted: Noted = ()) -> AnalysedFunction:
         """A function with its variants, which note rewrites of the whole function."""
+        return self.finished(self.begun(function, types), noted)
+
+    def begun(self, function: Function, types: Types) -> _Begun:
         types = with_local_arrays(types, function)
         typing = infer_types(function, types)
         program = split_program(function, types, self.ordered)
         self.maps.given_up()  # of another form
         seen = Seen(function, self.rewrites, self.caches, self.maps)
-        found = variants_of(program, with_local_integers(types, typing), seen)
+        return _Begun(types, typing, program, with_local_integers(types, typing), seen)
+
+    def finished(self, begun: _Begun, noted: Noted) -> AnalysedFunction:
+        found = variants_of(begun.program, begun.known, begun.seen)
         variants = tuple(replace(variant, rewrites=noted) for variant in found)
-        return AnalysedFunction(function, types, typing, variants, self.maps)
+        return AnalysedFunction(begun.program.function, begun.types, begun.typing, variants, self.maps)
 
     def for_workers(self, function: Function, types: Types, noted: Noted) -> AnalysedFunction:
         """The same of a form that a rewrite gives a function, for some numbers of workers perhaps. No bit of a result
@@ -90,11 +109,14 @@ class _Analyser:
         span = loop.nest.span
         function = rewrite.apply(found.function, found.types, found.typing, names)
         noted = (*found.variants[0].rewrites, (rewrite.name, span.line))
-        try:
-            other = None if function is None else self.analyse(function, found.types, noted)
-        except UnsupportedLoopError:
+        if function is None:
             return None
-        if other is None or any(is_serial(one, span) for one in other.variants[0].loops):
+        try:
+            begun = self.begun(function, found.types)
+            if any(is_serial(one, span) for one in first_loops(begun.program, begun.known, begun.seen)):
+                return None
+            other = self.finished(begun, noted)
+        except UnsupportedLoopError:
             return None
         is_worse = may_be_shared(loop) and _count_serial(other.variants[0]) > _count_serial(found.variants[0])
         return None if is_worse else other

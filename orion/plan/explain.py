@@ -21,7 +21,7 @@ from orion.ir.types import ScalarType, Types
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.sets.affine import Affine, affine_form, has_unit_step, parameter
 from orion.sets.maps import Maps
-from orion.sets.names import isl_name
+from orion.sets.names import isl_name, number_of
 from orion.source import Span
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def witness_pair(
         return None
 
     def coordinates(start: int) -> tuple[int, ...]:
-        return tuple(point.get_coordinate_val(isl.dim_type.set, start + d).to_python() for d in range(dims))
+        return tuple(number_of(point.get_coordinate_val(isl.dim_type.set, start + d)) for d in range(dims))
 
     return coordinates(0), coordinates(relation.dim(isl.dim_type.in_))
 

@@ -24,6 +24,12 @@ from orion.typing.expression_types import Typing, with_names
 from orion.typing.infer import infer_types, with_local_arrays
 
 
+def first_loops(program: Program, types: Types, seen: Seen) -> tuple[AnalysedLoop, ...]:
+    """The loops of the first variant of a program, as far as that is known without the verdicts on its `for`s."""
+    loops = [one for one in seen.rewrites if isinstance(one, OfLoop)]
+    return _Rewriter(program, types, loops, seen, judges=False).variant(program.function.without)[0].loops
+
+
 def variants_of(program: Program, types: Types, seen: Seen) -> tuple[Variant, ...]:
     """The variants of a program, in the order in which they are tried: with all rewrites that apply; without one
     after the other of those that do not pay at some sizes, the last in the table first; and as the source has it.
@@ -45,13 +51,20 @@ def variants_of(program: Program, types: Types, seen: Seen) -> tuple[Variant, ..
 
 @dataclass(slots=True)
 class _First:
-    """A planned loop before anything is changed, its verdicts, and what was not found out of it. It keeps the program,
-    so that no other has its identity."""
+    """A planned loop before anything is changed, and its verdicts once they were asked for. What was not found out of
+    it is noted by who looked: the analysis, the verdicts, or the rewrites that were tried. The program is kept, so
+    that no other has its identity."""
 
     program: Program
     site: Site
-    verdicts: tuple[Verdict, ...]
-    given_up: tuple[str, ...]
+    unknown: tuple[str, ...]
+    verdicts: tuple[Verdict, ...] | None = None
+    unjudged: tuple[str, ...] = ()
+    untried: tuple[str, ...] = ()
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        return (*self.unknown, *self.unjudged, *self.untried)
 
 
 class Seen:
@@ -70,11 +83,18 @@ class Seen:
         key = id(program), number
         if key not in self._found:
             found, maps = self.analyses.of(program, number, types), self.analyses.maps
-            loop = found.loop
-            judged = verdicts(loop.nest, loop.analysis, found.study, types, found.live_after, maps)
             site = Site(program, number, types, found, self.analyses, self.caches, frozenset(), {})
-            self._found[key] = _First(program, site, judged, (*found.given_up, *maps.given_up()))
+            self._found[key] = _First(program, site, (*found.given_up, *maps.given_up()))
         return self._found[key]
+
+    def judge(self, first: _First) -> tuple[Verdict, ...]:
+        """The verdicts on the `for`s of a planned loop."""
+        if first.verdicts is None:
+            found, maps = first.site.analysis, self.analyses.maps
+            nest, analysis = found.loop.nest, found.loop.analysis
+            first.verdicts = verdicts(nest, analysis, found.study, first.site.types, found.live_after, maps)
+            first.unjudged = maps.given_up()
+        return first.verdicts
 
 
 def _typing_of(program: Program, types: Types) -> Typing:
@@ -87,8 +107,10 @@ def _typing_of(program: Program, types: Types) -> Typing:
 class _Rewriter:
     """Makes one variant of a program."""
 
-    def __init__(self, program: Program, types: Types, rewrites: Iterable[OfLoop], seen: Seen) -> None:
-        self.source, self.types, self.rewrites, self.seen = program, types, tuple(rewrites), seen
+    def __init__(
+        self, program: Program, types: Types, rewrites: Iterable[OfLoop], seen: Seen, *, judges: bool = True
+    ) -> None:
+        self.source, self.types, self.rewrites, self.seen, self.judges = program, types, tuple(rewrites), seen, judges
         self.loops: list[AnalysedLoop] = []
         self.written: list[AnalysedLoop] = []
         self.judged: list[Verdict] = []
@@ -101,12 +123,12 @@ class _Rewriter:
         while len(self.loops) < len(program.nests):
             number = len(self.loops)
             first = self.seen.look(program, number, types)
-            self.judged += first.verdicts
+            self.judged += self.seen.judge(first) if self.judges else ()
             best: Tried = None
             for one in self.rewrites:
                 if one.name not in without:
                     best = one.take(replace(first.site, without=without), best)
-            first.given_up += self.seen.analyses.maps.given_up()
+            first.untried += self.seen.analyses.maps.given_up()
             loop = with_limits(first.site.loop, first.given_up)
             self.written.append(replace(loop, nest=self.source.nests[len(self.written)]))
             if best is None:

@@ -32,7 +32,7 @@ from orion.plan.plan import (
     source_nest,
 )
 from orion.plan.relaxed import NOT_RELAXED
-from orion.sets.names import isl_name
+from orion.sets.names import isl_name, number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -230,11 +230,11 @@ def _formula(function: isl.Aff, names: dict[str, str]) -> str:
     terms: list[tuple[int, str]] = []
     for kind in (isl.dim_type.param, isl.dim_type.in_):
         for position in range(function.dim(kind)):
-            factor = int(function.get_coefficient_val(kind, position).to_python())
+            factor = number_of(function.get_coefficient_val(kind, position))
             if factor:
                 terms.append((factor, _python_name(function.get_dim_name(kind, position), names)))
     terms.sort(key=lambda term: term[0] < 0)  # "i - n" rather than "-n + i"
-    constant = int(function.get_constant_val().to_python())
+    constant = number_of(function.get_constant_val())
     alone = len(terms) == 1 and not constant and terms[0][0] == 1
     terms = [(factor, name if alone or "(" in name or " " not in name else f"({name})") for factor, name in terms]
     words = [(factor, name if abs(factor) == 1 else f"{abs(factor)} * {name}") for factor, name in terms]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orion.sets.coalesced import coalesced
+from orion.sets.names import number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -103,7 +104,7 @@ def _axis(part: isl.Map, axis: int, dims: int) -> AxisForms:
 
 
 def _whole(value: isl.Val) -> int | None:
-    return int(value.to_python()) if value.is_int() else None
+    return number_of(value) if value.is_int() else None
 
 
 def _forms(function: isl.PwAff, dims: int) -> tuple[LinearForm, ...]:
@@ -118,6 +119,6 @@ def _forms(function: isl.PwAff, dims: int) -> tuple[LinearForm, ...]:
             not piece.get_coefficient_val(isl.dim_type.div, k).is_zero() for k in range(piece.dim(isl.dim_type.div))
         ):
             return ()
-        factors = tuple(int(piece.get_coefficient_val(isl.dim_type.in_, d).to_python()) for d in range(dims))
-        found.append(LinearForm(int(piece.get_constant_val().to_python()), factors))
+        factors = tuple(number_of(piece.get_coefficient_val(isl.dim_type.in_, d)) for d in range(dims))
+        found.append(LinearForm(number_of(piece.get_constant_val()), factors))
     return tuple(dict.fromkeys(found))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from orion.sets.affine import Affine
 from orion.sets.names import extent_name, isl_name, isl_value, parameter_list
@@ -12,13 +12,13 @@ from orion.sets.reader import Reader
 if TYPE_CHECKING:
     import islpy as isl
 
+T = TypeVar("T")
+
 
 class Maps:
     """What the analysis of one loop makes in isl, by its text, all in one context. It is given from step to step and
     ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
-    subscripts is ever negative; `ranges` has the ranges of the coordinates of sets at values of parameters
-    (`orion.cost.extents`), and `before` which instances of two statements come before which in the written order, by
-    the loops around them (`orion.dependence.relations`)."""
+    subscripts is ever negative."""
 
     def __init__(self) -> None:
         import islpy as isl
@@ -26,17 +26,21 @@ class Maps:
         self._maps: dict[str, isl.Map] = {}
         self._sets: dict[str, isl.Set] = {}
         self._negative: dict[tuple[str, str], bool] = {}
-        self._functions: dict[tuple[tuple[str, ...], str], isl.Aff] = {}
         self._boxes: dict[tuple[str, int], isl.Set] = {}
         self._accesses: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], isl.Map | None] = {}
         self._places: dict[tuple[str, tuple[str, ...], tuple[Affine, ...]], isl.Map] = {}
         self.plain: set[str] = set()
-        self.before: dict[tuple[int, int, int, bool], isl.Map] = {}
-        self.orders: dict[tuple[str, tuple[str, ...], tuple[int, ...], int], isl.Map] = {}
-        self.ranges: dict[tuple[str, int, tuple[tuple[str, int], ...]], tuple[tuple[int, int] | None, ...]] = {}
+        self._answers: dict[Hashable, Any] = {}
         self._given_up: dict[str, None] = {}
         self.context = isl.Context()  # the last: islpy frees a context whose own object goes after all others of it
         self._reader = Reader(self.context)
+
+    def once(self, key: Hashable, answer: Callable[[], T]) -> T:
+        """What is answered to a question, which the key begins with, at its first call."""
+        if key not in self._answers:
+            self._answers[key] = answer()
+        found: T = self._answers[key]
+        return found
 
     def give_up(self, what: str) -> None:
         """Note what was not found out because it takes too long, and what is taken to be instead."""
@@ -112,7 +116,6 @@ class Maps:
         function = self.functions("", dims, isl_name(array), axes)
         members = self.set(domain)
         for axis, form in enumerate(axes):
-            self._functions[dims, form.text] = function.get_at(axis)
             if self._may_be_negative(domain, members, form, function.get_at(axis)):
                 return None
         relation = isl.Map.from_multi_aff(function).intersect_domain(members)
@@ -160,10 +163,6 @@ class Maps:
             else:
                 nothing = nothing.set_constant_val(value)
         return nothing
-
-    def function(self, dims: tuple[str, ...], form: Affine) -> isl.Aff | None:
-        """A form as a function of the dimensions, where `access` made it before."""
-        return self._functions.get((dims, form.text))
 
     def _may_be_negative(self, domain: str, members: isl.Set, form: Affine, function: isl.Aff) -> bool:
         import islpy as isl

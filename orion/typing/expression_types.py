@@ -72,6 +72,13 @@ class Typing:
         """The type of a scalar, a row or an array by its name. KeyError for a name that is not the function's."""
         return self.names[name]
 
+    def having(self, names: Mapping[str, ValueType]) -> Typing:
+        """The types with those of some more names, or other ones."""
+        found = replace(self, names={**self.names, **names})
+        if self.names.keys().isdisjoint(names):
+            found.found.update(self.found)
+        return found
+
     def of(self, expr: Expr) -> ValueType:
         """The type of an expression over the function's names. UnsupportedLoopError where it has none."""
         known = self.found.get(id(expr))
@@ -433,9 +440,9 @@ def with_buffers(typing: Typing, buffers: Iterable[Buffer]) -> Typing:
     """The types with the buffers of a loop: rows of the dtypes of their arrays."""
     lengths = {b: (Const(b.length, NOWHERE),) for b in buffers}
     rows = {b.name: ValueType(typing.name(b.array).dtype, False, 1, length) for b, length in lengths.items()}
-    return replace(typing, names={**typing.names, **rows})
+    return typing.having(rows)
 
 
 def with_names(typing: Typing, integers: Iterable[str], truths: Iterable[str]) -> Typing:
     """The types with some more names: Python's integers and truth values."""
-    return replace(typing, names={**typing.names, **dict.fromkeys(integers, INT), **dict.fromkeys(truths, BOOL)})
+    return typing.having({**dict.fromkeys(integers, INT), **dict.fromkeys(truths, BOOL)})

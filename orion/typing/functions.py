@@ -295,8 +295,8 @@ ROWS: tuple[tuple[str, Known], ...] = (
     ("orion.random.integers", Known(keyed(2, INT), form=Form.KEYED)),
     # linear algebra
     ("np.linalg.norm", Known(float_of_array, 2, ALONG, ("ord",), cost=Cost.CHEAP, reads_row=True, calls_blas=True)),
-    ("np.linalg.det", Known(determinant, calls_blas=True)),
-    ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution, calls_blas=True)),
+    ("np.linalg.det", Known(determinant, calls_blas=True, of_complex=True)),
+    ("np.linalg.inv np.linalg.solve np.linalg.cholesky", Known(solution, calls_blas=True, of_complex=True)),
     # dtypes, attributes, and what the compiler itself puts into loops
     ("np.float32 np.float64", Known(conversion, form=Form.CONVERSION, cost=Cost.CHEAP)),
     ("attribute:shape", Known(shape_of, form=Form.ATTRIBUTE, of_complex=True)),

@@ -129,7 +129,9 @@ class _Inference:
     lists: dict[str, Expr] = field(default_factory=dict)
     """The lengths of lists to whose items loops give values (`orion.passes.lists` makes arrays of them)."""
     current: Typing | None = None
-    """What is known by now, until a name gets another type."""
+    """What is known by now, until a name gets another type: new names are added to it."""
+    fit: set[str] = field(default_factory=set)
+    """The names in it whose Python numbers all fit single precision."""
     items: dict[str, dict[Span, ValueType]] = field(default_factory=dict)
     """The types of their items, by the places where they are given."""
 
@@ -151,7 +153,8 @@ class _Inference:
     def typing(self) -> Typing:
         if self.current is None:
             helper_type, source = partial(_helper_type, self.helpers), self.function.source
-            self.current = Typing(self.arguments, self.names, source, helper_type, self.truths, self.single)
+            self.fit = set(self.single)
+            self.current = Typing(self.arguments, self.names, source, helper_type, self.truths, self.fit)
         return self.current
 
     @property
@@ -231,7 +234,8 @@ class _Inference:
         old = self.names.get(name)
         truth = self.truth_of(kind, value)
         if truth is not None and not (self.truths.get(name) or self.truths.get(name) is truth):
-            self.truths[name], self.current = truth, None
+            self.truths[name] = truth
+            self.current = self.current if old is None else None
             self.widened |= old is not None
         self.note_wide(name, kind, statement, value)
         joined = self.joined(name, old, kind, value)
@@ -239,8 +243,10 @@ class _Inference:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
             raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
         if joined != old:
-            self.names[name], self.current = joined, None
+            self.names[name] = joined
             self.widened |= old is not None
+            self.current = self.current if old is None else None
+            self.fit |= set() if self.is_wide(name) else {name}
 
     def truth_of(self, kind: ValueType, value: Expr | None) -> bool | None:
         """As `Typing.truth`, of a value that a name is given."""
@@ -268,7 +274,8 @@ class _Inference:
             self.wide.add(name)
             if statement.span in self.uses.in_loops:
                 self.kept.add(name)
-            self.current = None
+            if name in self.names:
+                self.current = None
 
     def is_wide(self, name: str) -> bool:
         """Whether a name keeps such numbers where they are seen: not where it adds to them or multiplies them, which

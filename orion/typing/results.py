@@ -430,10 +430,15 @@ def float_of_array(given: Arguments) -> ValueType:
 
 
 def _of_floats(given: Arguments) -> None:
-    """Systems, inverses and determinants are compiled for arrays of floats alone; norms are computed as floats."""
-    if any(kind.rank and not kind.dtype.startswith("float") for kind in given.types):
+    """Systems, inverses and determinants are compiled for arrays of floats or complex numbers of one dtype alone."""
+    dtypes = sorted({kind.dtype for kind in given.types if kind.rank})
+    if not all(dtype.startswith(("float", "complex")) for dtype in dtypes):
         hint = "convert it, `a.astype(np.float64)`"
         raise TypeProblem(f"`{given.call.function}` of an array of integers", NOT_BY_NUMBA, hint)
+    if len(dtypes) > 1:
+        one = np.result_type(*dtypes).name
+        what = f"`{given.call.function}` of arrays of {' and '.join(dtypes)}"
+        raise TypeProblem(what, "Numba takes arrays of one dtype", f"convert one, `a.astype(np.{one})`")
 
 
 def determinant(given: Arguments) -> ValueType:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from orion.errors import PlanError
 from orion.schedule.blocks import UNBOUNDED
 from orion.schedule.schedule import Ints, Schedule
-from orion.sets.names import number_text
+from orion.sets.names import number_of, number_text
 from orion.verify.conflicts import Conflict
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _differences(conflict: Conflict, dims: int) -> Differences:
 
 
 def _number(value: isl.Val) -> float:
-    return float(value.to_python()) if value.is_int() else float("inf") if value.is_pos() else float("-inf")
+    return float(number_of(value)) if value.is_int() else float("inf") if value.is_pos() else float("-inf")
 
 
 def _boxes(schedule: Schedule) -> tuple[Ints, Ints]:

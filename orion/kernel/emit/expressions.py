@@ -153,7 +153,7 @@ class Expressions(ABC):
         """A new scalar of the generated code."""
         name = self.names.temporary(wish)
         typing = self.facts.typing
-        self.facts = replace(self.facts, typing=replace(typing, names={**typing.names, name: kind}))
+        self.facts = replace(self.facts, typing=typing.having({name: kind}))
         return name
 
     def declare_row_variable(self) -> str:

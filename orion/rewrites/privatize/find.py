@@ -138,7 +138,7 @@ def _is_private(references: Sequence[Reference], space: Space, known: str, maps:
     iterations = maps.set(space.text()).intersect_params(given)
     try:
         with capped(context):
-            if not _ends_in_corner(iterations):
+            if not maps.once(("corner", space.text(), known), lambda: _ends_in_corner(iterations)):
                 return False
         placed = {k: place_reference(one, space, given, maps) for k, one in enumerate(references) if one.is_write}
         with capped(context):
@@ -198,8 +198,8 @@ def place_reference(reference: Reference, space: Space, given: isl.Set, maps: Ma
     access: Access = access_relation(replace(reference, inner=()), wider, maps)
     is_sure = access.exact and not access.is_may
     is_sure = is_sure and all(isinstance(loop.step, Affine) and loop.step.value for loop in reference.inner)
-    relation = maps.map(access.relation).intersect_params(given)
-    return Placed(reference, relation, is_sure)
+    relation = maps.map(access.relation)
+    return Placed(reference, relation if given.plain_is_universe() else relation.intersect_params(given), is_sure)
 
 
 # ---------------------------------------------------------------- the three conditions

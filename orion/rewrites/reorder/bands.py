@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
-from orion.dependence.conflicts import KINDS, distance_vector
+from orion.dependence.conflicts import KINDS, described
 from orion.dependence.relations import Relations
 from orion.rewrites.band import Band
 from orion.sets.coalesced import coalesced
@@ -52,12 +52,13 @@ def band_of(
             fixed = isl.Map(_fixed(names, dims, "{ [A] -> [B] : a and b }"), relation.get_ctx())
             relation = relation.intersect(fixed)
             relation = relation.project_out(isl.dim_type.in_, 0, around).project_out(isl.dim_type.out, 0, around)
-        relation = coalesced(relation.subtract(isl.Map.identity(relation.get_space())))
-        text = relations.maps.text(relation)
-        if relation.is_empty() or text in seen:
+        relation = relation.subtract(isl.Map.identity(relation.get_space()))
+        if relation.is_empty():
+            continue
+        text, distance, direction = described(relation, dims, relations.maps)
+        if text in seen:
             continue
         seen[text] = None
-        distance, direction = distance_vector(relation, dims)
         source, sink = pair.accesses[0]
         kind, exact = KINDS[source.is_write, sink.is_write], source.exact and sink.exact
         found.append(Dependence(pair.array, kind, source, sink, text, distance, direction, exact))

@@ -8,6 +8,7 @@ element by element. A band of one loop that carries dependences stays a serial l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from orion.rewrites.lockstep.chains import LONG_CHAIN, chain_cycles
 from orion.rewrites.reorder.bands import describe_band
 from orion.rewrites.tile.sizes import Memory, tile_sizes
 from orion.sets.coalesced import coalesced
-from orion.sets.names import isl_value
+from orion.sets.names import isl_value, number_of
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -46,6 +47,9 @@ MAX_COEFFICIENT = 4
 """The largest factor of a loop of the source in a coordinate of a new order. Without a limit, isl took minutes to find
 an order for some nests of four statements; and a coordinate such as 6135 i + 3060 j has few trips with anything in
 them."""
+
+NUMBER = re.compile(r"(?<!\w)\d+")
+"""A number in a text of isl's."""
 
 PLANNED = "planned"
 """The mark on bands whose boxes are shared out."""
@@ -144,7 +148,7 @@ def has_small_coefficients(schedule: isl.Schedule) -> bool:
     for part in parts:
         part.foreach_piece(lambda _, value: affine.append(value))
     return all(
-        abs(value.get_coefficient_val(isl.dim_type.in_, position).to_python()) <= MAX_COEFFICIENT
+        abs(number_of(value.get_coefficient_val(isl.dim_type.in_, position))) <= MAX_COEFFICIENT
         for value in affine
         for position in range(value.dim(isl.dim_type.in_))
     )
@@ -165,8 +169,29 @@ def _weighed(dependences: isl.UnionMap, domain: isl.UnionSet) -> tuple[isl.Union
     heavy = weight(found)
     if heavy <= MAX_WEIGHT:
         return found, heavy
-    found = coalesced(found.gist_domain(domain).gist_range(domain))
+    found = coalesced(_within(found, domain))
     return found, weight(found)
+
+
+def _within(dependences: isl.UnionMap, domain: isl.UnionSet) -> isl.UnionMap:
+    """The dependences without what follows from the domain."""
+    return dependences.gist_domain(domain).gist_range(domain)
+
+
+def _stays_too_heavy(dependences: isl.UnionMap, domain: isl.UnionSet) -> bool:
+    """Whether dependences are too heavy for the scheduler without what follows from the domain, too: found relation by
+    relation, as that takes long."""
+    import islpy as isl
+
+    found = coalesced(dependences.remove_divs())
+    if weight(found) <= MAX_WEIGHT:
+        return False
+    total = 0.0
+    for relation in _maps(found):
+        total += weight(coalesced(_within(isl.UnionMap.from_map(relation), domain)))
+        if total > MAX_WEIGHT:
+            return True
+    return False
 
 
 def weight(dependences: isl.UnionMap) -> float:
@@ -178,7 +203,7 @@ def weight(dependences: isl.UnionMap) -> float:
     inequalities in 12 dimensions took 5.5 s, where 12 in 7 took 2 ms. With coefficients such as 98295 and 32765, as
     `c // 32765` has them, it did not end in a minute where the rest weighed 211.
     """
-    return sum(_weight(piece) for relation in _maps(dependences) for piece in relation.get_basic_maps())
+    return sum(_weight(piece) for relation in _maps(dependences) for piece in _basic_maps(relation))
 
 
 def _weight(piece: isl.BasicMap) -> float:
@@ -187,7 +212,8 @@ def _weight(piece: isl.BasicMap) -> float:
     dims = sum(piece.dim(kind) for kind in (isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param))
     constraints = piece.get_constraints()
     free = dims - sum(constraint.is_equality() for constraint in constraints)
-    bits = _largest(constraints, kinds=(isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param)).bit_length()
+    kinds = (isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param)
+    bits = 8 if _has_no_number_above(255, piece) else _largest(constraints, kinds).bit_length()
     return float(2.0 ** max(0, len(constraints) - dims) * max(1.0, free / 8) ** 6 * max(1.0, bits / 8) ** 3)
 
 
@@ -199,12 +225,22 @@ def _largest(constraints: Iterable[isl.Constraint], kinds: Iterable[isl.dim_type
         for kind in kinds
         for position in range(constraint.dim(kind))
     )
-    return max((abs(int(factor.to_python())) for factor in factors if not factor.is_zero()), default=0)
+    return max((abs(number_of(factor)) for factor in factors), default=0)
+
+
+def _has_no_number_above(limit: int, piece: isl.BasicMap) -> bool:
+    """Whether neither a coefficient nor a constant of a relation without divisions is larger, by its text: reading
+    them one by one takes ten times as long."""
+    import islpy as isl
+
+    return not piece.dim(isl.dim_type.div) and all(int(one) <= limit for one in NUMBER.findall(str(piece)))
 
 
 def as_given(relations: Relations) -> Given | None:
     """What the scheduler is given for a region; None where it would take too long: its time grows fast with the pieces
     of a relation between two statements, and a limit of operations alone would not end it soon."""
+    if _stays_too_heavy(relations.dependences, relations.domain):
+        return None
     found, heavy = _weighed(relations.dependences, relations.domain)
     few = all(_pieces(relation) <= PIECES[min(_loops(relation), len(PIECES) - 1)] for relation in _maps(found))
     if not few or heavy > MAX_WEIGHT:
@@ -236,9 +272,11 @@ def _is_quickly_near(piece: isl.BasicMap) -> bool:
     if piece.dim(isl.dim_type.div):
         return False
     constraints = piece.get_constraints()
-    if _largest(constraints, kinds) > 1:
-        return False
-    bits = max((abs(int(one.get_constant_val().to_python())) for one in constraints), default=0).bit_length()
+    bits = 1
+    if not _has_no_number_above(1, piece):
+        if _largest(constraints, kinds) > 1:
+            return False
+        bits = max((abs(number_of(one.get_constant_val())) for one in constraints), default=0).bit_length()
     every = (*kinds, isl.dim_type.param)
     dims = sum(piece.involves_dims(kind, position, 1) for kind in every for position in range(piece.dim(kind)))
     return bool(2.0 ** max(0, len(constraints) - dims) * bits**3 <= MAX_NEAR)

@@ -126,7 +126,7 @@ def with_scalars(loop: For, typing: Typing, function: Function) -> WithScalars:
             moved.append(Moved(name, _at_begin(store, loop)))
             kinds[name] = ValueType(typing.name(array).dtype)
             loop = _with_scalar(loop, store, name)
-    return WithScalars(loop, tuple(moved), replace(typing, names={**typing.names, **kinds}))
+    return WithScalars(loop, tuple(moved), typing.having(kinds))
 
 
 def stored_last(loop: For, typing: Typing) -> Set[str]:

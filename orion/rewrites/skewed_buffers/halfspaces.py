@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from orion.ir.nodes import Binary, Call, Compare, Const, Expr, For, If, Logic, Range, Stmt
 from orion.passes.between import SYNTHETIC
+from orion.sets.names import number_of
 from orion.source import Span
 
 if TYPE_CHECKING:
@@ -62,11 +63,11 @@ def inequalities(values: isl.Set, dims: Sequence[str]) -> list[dict[str, int]]:
         raise InexactError
     found = []
     for constraint in parts[0].get_constraints():
-        form = {"": int(constraint.get_constant_val().to_python())}
+        form = {"": number_of(constraint.get_constant_val())}
         params = [values.get_dim_name(isl.dim_type.param, k) for k in range(values.dim(isl.dim_type.param))]
         for kind, names in ((isl.dim_type.param, params), (isl.dim_type.set, dims)):
             for position, name in enumerate(names):
-                form[name] = int(constraint.get_coefficient_val(kind, position).to_python())
+                form[name] = number_of(constraint.get_coefficient_val(kind, position))
         form = {name: value for name, value in form.items() if value}
         found += [form] if not constraint.is_equality() else [form, combined((-1, form))]
     return found

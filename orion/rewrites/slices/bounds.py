@@ -24,8 +24,10 @@ from orion.ir.nodes import Binary, Compare, Const, Expr, For, Range, Slice, Unar
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.sums import plus
 from orion.sets.affine import Affine, Form, affine_condition, affine_form, parameter
+from orion.sets.linear import is_sure
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name, parameter_list
+from orion.sets.reader import conjuncts
 
 ZERO = Const(0, NOWHERE)
 
@@ -118,10 +120,14 @@ def condition(
     names -= {*variables}
     if not names <= known:
         return None
-    domain = " and ".join(limits) or "true"
-    broken = " or ".join(dict.fromkeys(f"not ({one.text})" for one in found)) or "false"
     head, at = parameter_list(names), f"[{', '.join(variables)}]"
-    here = maps.set(f"{head}{{ {at} : {domain} and ({broken}) }}")
+    parts = dict.fromkeys(part for one in found for part in conjuncts(one.text[1:-1]) or (one.text,))
+    wanted = [part for part in parts if not is_sure(part)]
+    if variables:
+        domain, broken = " and ".join(limits) or "true", " or ".join(f"not ({one})" for one in wanted) or "false"
+        free = maps.set(f"{head}{{ {at} : {domain} and ({broken}) }}").params().complement()
+    else:
+        free = maps.set(f"{head}{{ {at} : {' and '.join(wanted) or 'true'} }}").params()
     sizes = " and ".join(f"{name} >= 0" for name in sorted(names) if "__" in name) or "true"
-    free = here.params().complement().gist(maps.set(f"{head}{{ : {sizes} }}")).coalesce()
+    free = free.gist(maps.set(f"{head}{{ : {sizes} }}")).coalesce()
     return None if free.is_empty() else as_assumed(index, free)

@@ -35,7 +35,7 @@ from orion.dependence.relations import Relations
 from orion.ir.nodes import Const, Expr, Range, names_in
 from orion.ir.types import ArrayType, Types
 from orion.sets.affine import Affine, affine_form, has_unit_step, parameter
-from orion.sets.names import parameter_list, sum_text
+from orion.sets.names import number_of, parameter_list, sum_text
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -195,7 +195,7 @@ def _least(deltas: isl.Set, rounds: str) -> int | None:
     if found.is_empty():
         return None
     value = found.dim_min_val(1)
-    return int(value.to_python()) if value.is_int() else UNBOUNDED
+    return number_of(value) if value.is_int() else UNBOUNDED
 
 
 def _differences(relations: Relations, spots: Mapping[str, Spot], k: int) -> Iterator[tuple[Spot, Spot, isl.Set]]:
