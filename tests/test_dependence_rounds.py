@@ -55,7 +55,28 @@ def as_long_every_round(a, b, m):
             b[0] = a[j]
 
 
+def as_many_as_a_remainder(a, b, m):
+    k = 0
+    for i in range(m):
+        k += i
+    for _ in range(2):
+        for j in range(k % 4):
+            b[0] = a[j]
+
+
+def as_many_as_are_counted(a, b, m):
+    count = 0
+    for i in range(m):
+        if a[i] > 3:
+            count += 1
+    for j in range(min(count, 5)):
+        b[0] = a[j]
+        a[j] = b[0] + 1
+
+
 CASES = [
+    *((as_many_as_a_remainder, lambda m=m: {"a": np.arange(9.0), "b": np.zeros(2), "m": m}) for m in range(1, 7)),
+    *((as_many_as_are_counted, lambda m=m: {"a": np.arange(9.0), "b": np.zeros(2), "m": m}) for m in (3, 5, 7, 9)),
     (shorter_every_round, lambda: {"a": np.arange(9.0), "b": np.zeros(2), "m": 7}),
     (strided_from_the_round, lambda: {"x": np.arange(9.0), "b": np.zeros(2), "m": 4, "n": 9}),
     (as_long_every_round, lambda: {"a": np.arange(9.0), "b": np.zeros(2), "m": 7}),
@@ -75,12 +96,12 @@ def test_the_last_value_is_that_of_the_last_round(function, make, workers):
 
 def test_a_plan_with_another_last_iteration_in_each_round_is_not_proved():
     with orion.session(workers=2, force_parallel=True):
-        arguments = CASES[2][1]()
+        arguments = CASES[-1][1]()
         plan = orion.parallel_for(as_long_every_round).plan(**arguments)
         (loop,) = plan.function.loops
         assert [array.name for array in loop.private_arrays] == ["b"]
         plan.check()
-        shorter = orion.parallel_for(shorter_every_round).plan(**CASES[0][1]())
+        shorter = orion.parallel_for(shorter_every_round).plan(**CASES[-3][1]())
     (other,) = shorter.function.loops
     analysis = replace(other.analysis, private=(PrivateArray("b", other.nest.span, ()),))
     free = {"strategy": Strategy.INDEPENDENT, "tiles": Tiled(0, ()), "cuts": (2,) * len(other.cuts)}

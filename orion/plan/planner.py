@@ -73,6 +73,7 @@ from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Reason, ReasonKind
 from orion.rewrites.fuse.found import Fusable
+from orion.rewrites.privatize.find import ends_at_one_place
 from orion.rewrites.time_tiles.cost import all_pay, boxes
 from orion.sets.maps import Maps
 
@@ -327,7 +328,8 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     nest, analysis = loop.nest, loop.analysis
     workers, values = sizes.workers, sizes.known
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
-    known = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
+    has_end = sizes.symbolic or not analysis.private or ends_at_one_place(analysis.domain, values, maps)
+    known = [c for c in loop.candidates if has_end and (sizes.symbolic or all(ranges[d] for d in (c.space, *c.time)))]
     extents = extents_of(nest, ranges, sizes.shapes)
     legal = [c for c in known if not _is_chain(loop, c, extents, sizes, maps)]
     is_new_order = isinstance(loop.form, NewOrder)
@@ -338,7 +340,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
     iterations = _iterations(nest, extents, sizes)
     time_tiles = loop.form.time_tiles if isinstance(loop.form, InTimeTiles) else None
     free = not (sizes.symbolic or time_tiles or analysis.scalars.has_results or analysis.private or analysis.sums)
-    blocks = [_one_block(extent, sizes) for extent in extents]
+    blocks = [1 if one is None and not sizes.symbolic else one for one in extents]  # 1 where the range is unknown
     grid = cuts(nest, chosen, blocks, workers, few=bool(analysis.sums), free=free)
     if time_tiles and chosen:
         grid = boxes(time_tiles, extents, workers) or grid
@@ -450,14 +452,8 @@ def _strategy(loop: AnalysedLoop, chosen: Candidate | None) -> Strategy:
     """The name of the strategy: that of anti-diagonals in another order than the written one is "wavefront"."""
     if chosen is None:
         return Strategy.SERIAL
-    return (
-        Strategy.WAVEFRONT if isinstance(loop.form, NewOrder) and chosen.strategy is Strategy.TWO_D else chosen.strategy
-    )
-
-
-def _one_block(extent: int | None, sizes: Sizes) -> int | None:
-    """A dimension of unknown range has one block, unless all sizes are symbols."""
-    return 1 if extent is None and not sizes.symbolic else extent
+    is_wavefront = isinstance(loop.form, NewOrder) and chosen.strategy is Strategy.TWO_D
+    return Strategy.WAVEFRONT if is_wavefront else chosen.strategy
 
 
 def _iterations(nest: LoopNest, extents: Sequence[int | None], sizes: Sizes) -> int | None:

@@ -7,7 +7,8 @@ and (x, u) ≺ (x, v) is the written order inside an iteration. X is private whe
     (a)  ∀ (x, v) → e ∈ R  ∃ u:  (x, u) → e ∈ W!  and  (x, u) ≺ (x, v)      what is read was written just before
     (b)  W(D) ⊆ W!(max D)                                                   the last iteration writes it all again
     (c)  max D is greatest in every dimension of D
-    (d)  and the same in every round of serial loops around, in which it is not empty.
+    (d)  and the same in every round of serial loops around, in which it is not empty, and whatever values a bound has
+         that is computed while the function runs.
 
 By (a) no value flows between iterations, nor into the loop, so that the dependences on X are due to its memory alone.
 By (b) what the last iteration leaves in X is what the loop leaves. So iterations may run in any order if the last one
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Access, Dependence, LoopDependences, PrivateArray
+from orion.dependence.bounds import fix_parameters
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import Reference, collect_references, loop_scope
@@ -265,6 +267,15 @@ def last_iteration(domain: str, changing: Collection[str]) -> isl.Set | None:
         if position >= 0:
             last = last.project_out(isl.dim_type.param, position, 1)
     return last if isl.Map.from_range(last).is_single_valued() else None
+
+
+def ends_at_one_place(domain: str, values: Mapping[str, int], maps: Maps) -> bool:
+    """Whether a loop ends with the same iteration whatever parameters are but those with `values`. That one is in the
+    last tile then: each block of a range holds some iteration for some of them."""
+    import islpy as isl
+
+    fixed = fix_parameters(maps.set(domain), values)
+    return last_iteration(str(fixed), fixed.get_var_names(isl.dim_type.param)) is not None
 
 
 def _ends_in_corner(iterations: isl.Set) -> bool:
