@@ -100,3 +100,11 @@ def test_random_functions_do_what_they_do_in_python(monkeypatch):
             taken += [check(seed, workers, seen) for seed in range(workers * 100_000, workers * 100_000 + TRIALS)]
     assert sum(taken) > 0.7 * len(taken)
     assert sum(seen.answers) > 0.4 * len(seen.answers) > 0
+
+
+@pytest.mark.parametrize("seed", [100_230, 100_648])
+def test_functions_that_were_wrong_once(seed, monkeypatch):
+    """A bound that is a remainder, of a loop whose iterations have an array of their own each; a truth value that a loop
+    keeps, and so has Python's class."""
+    with orion.session("threads", 1, force_parallel=True):
+        assert check(seed, 1, Seen(monkeypatch))

@@ -207,8 +207,8 @@ class StepWriter(ScalarWriter):
         """A reduction: what it was, and the results of all tiles, from the first to the last."""
         result = self.new()
         if argument.op in TRUE:
-            if start.kind is not bool or argument.dtype != "bool":
-                raise NotFollowedError
+            if {start.kind, OUTSIDE[argument.outside]} != {bool} or argument.dtype != "bool":
+                raise NotFollowedError  # where it is kept it is Python's, else NumPy's
             self.add(do.COPY, result, start.register)
             self.add(TRUE[argument.op], result, slot, place)
             return Value(result, bool)
