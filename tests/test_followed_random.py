@@ -104,7 +104,7 @@ def test_random_functions_do_what_they_do_in_python(monkeypatch):
 
 @pytest.mark.parametrize("seed", [100_230, 100_648])
 def test_functions_that_were_wrong_once(seed, monkeypatch):
-    """A bound that is a remainder, of a loop whose iterations have an array of their own each. A truth value that a loop
-    keeps, so that it has Python's class."""
+    """A bound that is a remainder, of a loop whose iterations have an array of their own each; a truth value that a
+    loop keeps, so that it has Python's class."""
     with orion.session("threads", 1, force_parallel=True):
         assert check(seed, 1, Seen(monkeypatch))
