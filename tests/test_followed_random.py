@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.errors import PlanError
 from orion.runtime.followed.part import FollowedSteps
 from tests.oracles.skeletons import skeleton_text
 from tests.trials import times
@@ -72,16 +73,19 @@ class Seen:
 
 def check(seed, workers, seen):
     """Whether Orion takes the function; AssertionError where it does otherwise than Python, or followed steps otherwise
-    than the same ones in Python."""
+    than the same ones in Python. PlanError where its plan is not proved."""
     function = made(seed)
     parallel = orion.parallel_for(function)
     told = f"seed {seed}, {workers} workers:\n{skeleton_text(seed)}"
     for length in SIZES:
         returned, arrays = outcome(function, arguments(seed, length))
         try:
+            parallel.plan(*arguments(seed, length)).check()
             found = []
             for seen.is_off in (False, True, False):
                 found.append(outcome(parallel, arguments(seed, length)))
+        except PlanError:
+            raise
         except orion.OrionError:
             return False
         for other, changed in found:
