@@ -81,8 +81,10 @@ class Preparations:
     def _sparse_uses(self) -> tuple[tuple[str, ...], tuple[Rekeyed, ...]]:
         """The arguments that may be sparse matrices, by what the function does with them, and the sparse arrays of
         which maps of keys may be made keys: where any order of their elements will do."""
-        matrices, mapped = sparse_uses(self._function, self._lines)
-        return tuple(sorted(matrices)), () if self._options.ordered else mapped
+        found = sparse_uses(self._function, self._lines)
+        if found.located is not None:
+            self.plain.located[self._function] = found.located
+        return tuple(sorted(found.matrices)), () if self._options.ordered else found.mapped
 
 
 def buffers_among(arguments: Mapping[str, Any], relaxed: tuple[str, ...]) -> tuple[LateOf, ...]:

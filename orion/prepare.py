@@ -31,7 +31,7 @@ from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.errors import AliasError, ArgumentError
 from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
 from orion.frontend.buffers import NO_BUFFERS, LateOf
-from orion.frontend.locate import NO_LINES, FileLines
+from orion.frontend.locate import NO_LINES, FileLines, Located
 from orion.frontend.matrices import Matrix
 from orion.frontend.outside import Outside, Version
 from orion.frontend.parse import NO_MATRICES, parse_with_outside
@@ -168,6 +168,8 @@ class Preparation:
         self._lines = lines
         self._buffers = buffers
         self._accumulators = accumulators
+        self.located: dict[FunctionType, Located] = {}
+        """The source, where it was read already: parsing it writes into it, so that it is taken from here once."""
         self._parsed: _Parsed | None = None
         self._last: _Last | None = None
         self._properties = Properties()
@@ -236,7 +238,7 @@ class Preparation:
         if parsed is None or not parsed.is_current():
             function, outside = parse_with_outside(
                 self._source, self._matrices, with_maps=self._with_maps, lines=self._lines, buffers=self._buffers,
-                accumulators=self._accumulators,
+                accumulators=self._accumulators, located=self.located.pop(self._source, None),
             )  # fmt: skip
             function = with_defaults(function, self._defaults)
             without = left_out(os.environ.get("ORION_REWRITES", ""))

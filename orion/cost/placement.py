@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -85,34 +86,39 @@ def array_uses(accesses: tuple[Access, ...], dims: int, maps: Maps) -> tuple[Arr
     for array in dict.fromkeys(access.array for access in accesses):
         own = [access for access in accesses if access.array == array]
         texts = dict.fromkeys(access.relation for access in own) if dims else {}
-        follows = _follows([maps.map(text) for text in texts], dims)
+        follows = _follows([maps.once(("spans", text, dims), partial(_spans, text, dims, maps)) for text in texts])
         uses.append(ArrayUse(array, follows, any(access.is_write for access in own)))
     return tuple(uses)
 
 
-def _follows(relations: Sequence[isl.Map], dims: int) -> tuple[Follow, ...]:
+Spans = Mapping[tuple[int, int], tuple[int, int] | None]
+"""The least and the greatest difference of an axis and a dimension, by the two; None where it has no limits. There are
+none of a relation that is empty."""
+
+
+def _follows(relations: Sequence[Spans]) -> tuple[Follow, ...]:
+    found = []
+    for axis, dim in sorted({pair for one in relations for pair in one}):
+        spans = [one[axis, dim] for one in relations if one]
+        known = [span for span in spans if span is not None]
+        if len(known) == len(spans):
+            found.append(Follow(axis, dim, min(low for low, _ in known), max(high for _, high in known)))
+    return tuple(found)
+
+
+def _spans(text: str, dims: int, maps: Maps) -> Spans:
     import islpy as isl
 
-    if not relations:
-        return ()
-    found = []
-    fixed = [one.project_out(isl.dim_type.param, 0, one.dim(isl.dim_type.param)) for one in relations]
-    for axis in range(fixed[0].dim(isl.dim_type.out)):
-        along = [_only(relation, isl.dim_type.out, axis) for relation in fixed]
+    relation, found = maps.map(text), {}
+    relation = relation.project_out(isl.dim_type.param, 0, relation.dim(isl.dim_type.param))
+    for axis in range(0 if relation.is_empty() else relation.dim(isl.dim_type.out)):
+        along = _only(relation, isl.dim_type.out, axis)
         for dim in range(dims):
-            spans = []
-            for relation in along:
-                difference = _only(relation, isl.dim_type.in_, dim).deltas()
-                if difference.is_empty():
-                    continue
-                low, high = difference.dim_min_val(0), difference.dim_max_val(0)
-                if not (low.is_int() and high.is_int()):
-                    break
-                spans.append((number_of(low), number_of(high)))
-            else:
-                if spans:
-                    found.append(Follow(axis, dim, min(low for low, _ in spans), max(high for _, high in spans)))
-    return tuple(found)
+            difference = _only(along, isl.dim_type.in_, dim).deltas()
+            low, high = difference.dim_min_val(0), difference.dim_max_val(0)
+            is_known = low.is_int() and high.is_int()
+            found[axis, dim] = (number_of(low), number_of(high)) if is_known else None
+    return found
 
 
 def _only(relation: isl.Map, side: isl.dim_type, position: int) -> isl.Map:

@@ -71,21 +71,19 @@ Found = tuple[str, tuple[int | None, ...], tuple[str, ...], bool] | None
 
 
 class _Relations:
-    """Conflict relations by the two access relations: many accesses share one, and isl is asked once."""
+    """Conflict relations of accesses: many have the same, and isl is asked once."""
 
     def __init__(self, domain: str, dims: int, held: Held, maps: Maps) -> None:
         self.maps = maps
         self.held = held
         self.domain = domain
         self.dims = dims
-        self.known: dict[tuple[object, ...], Found] = {}
+        self.of_loop = domain, dims, tuple(held.items())
 
     def between(self, first: Access, second: Access, ordered: bool) -> Found:
         """Relation text, distance, direction and exactness of the conflicts of two accesses, or None where none."""
-        key = first.relation, second.relation, first.by_reads, second.by_reads, ordered
-        if key not in self.known:
-            self.known[key] = self._compute(first, second, ordered)
-        return self.known[key]
+        key = "conflict", first.relation, second.relation, first.by_reads, second.by_reads, ordered, self.of_loop
+        return self.maps.once(key, lambda: self._compute(first, second, ordered))
 
     def _compute(self, first: Access, second: Access, ordered: bool) -> Found:
         a, b = self.maps.map(first.relation), self.maps.map(second.relation)

@@ -56,16 +56,18 @@ def parse_with_outside(
     lines: FileLines = NO_LINES,
     buffers: tuple[LateOf, ...] = NO_BUFFERS,
     accumulators: tuple[AccumulatorOf, ...] = NO_ACCUMULATORS,
+    located: Located | None = None,
 ) -> tuple[Function, Outside]:
     """The function as `parse_function` gives it, and what it and its helpers are made of and take from outside: where
     any of that is another later, it is to be parsed anew. `matrices` are the arguments that are sparse matrices.
     `with_maps`: maps of keys of sparse arrays are made keys. `lines` are those of the file of the function, where it is
-    not to be read now. `buffers` and `accumulators` are the arguments that are such."""
+    not to be read now. `buffers` and `accumulators` are the arguments that are such, and `located` is the source, where
+    it was read already and nothing was written into it."""
     if function.__code__.co_name == "<lambda>":  # as a helper it will do
         what, hint = "a lambda is not a function written with `def`", "write `def name(arguments): …`"
         raise UnsupportedLoopError(describe(what, hint=hint))
     family = _Family(matrices, with_maps, lines, buffers, accumulators)
-    parsed = family.parse(function, function.__name__)
+    parsed = family.parse(function, function.__name__, located)
     return _checked(replace(parsed, helpers=tuple(family.parsed.values()))), taken(family.outside)
 
 
@@ -94,8 +96,8 @@ class _Family:
     firsts: set[FunctionType] = field(default_factory=set)
     changes: dict[FunctionType, Change] = field(default_factory=dict)
 
-    def parse(self, function: FunctionType, name: str) -> Function:
-        located = locate(function, self.lines)
+    def parse(self, function: FunctionType, name: str, located: Located | None = None) -> Function:
+        located = located or locate(function, self.lines)
         if function in self.changes:
             self.changes[function](located)
         params = _parameters(located)
@@ -231,14 +233,24 @@ def _with_parts(params: tuple[str, ...], parts: tuple[MatrixPart, ...], definiti
     return tuple(found)
 
 
-def sparse_uses(function: FunctionType, lines: FileLines) -> tuple[frozenset[str], tuple[Rekeyed, ...]]:
+@dataclass(frozen=True, slots=True)
+class SparseUses:
     """The parameters of a function that may be sparse matrices, and the sparse arrays that maps of keys may be made
-    keys of, by its source; none where that cannot be had."""
+    keys of. `located` is the source of the function, where nothing was written into it."""
+
+    matrices: frozenset[str]
+    mapped: tuple[Rekeyed, ...]
+    located: Located | None
+
+
+def sparse_uses(function: FunctionType, lines: FileLines) -> SparseUses:
+    """Return what a function may be given of sparse matrices and maps by its source; nothing where there is none."""
     try:
-        definition = locate(function, lines).definition
-        return candidates(definition), write_out_maps(definition, outer_names(function))
+        located = locate(function, lines)
+        found, mapped = candidates(located.definition), write_out_maps(located.definition, outer_names(function))
     except UnsupportedLoopError:
-        return frozenset(), ()
+        return SparseUses(frozenset(), (), None)
+    return SparseUses(found, mapped, None if mapped else located)
 
 
 def _header_end(definition: ast.FunctionDef) -> ast.AST:

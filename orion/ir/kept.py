@@ -11,10 +11,6 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-NOTHING: Any = object()
-"""In place of an answer that is not kept."""
-
-
 class Keeping:
     """A frozen value that keeps what was found of it. What it keeps is no part of it: not compared, not pickled."""
 
@@ -47,9 +43,10 @@ def kept(find: Callable[Concatenate[V, P], T]) -> Callable[Concatenate[V, P], T]
             answers = {}
             object.__setattr__(value, "answers", answers)
         key = (find, *args, *kwargs.items()) if args or kwargs else find
-        found = answers.get(key, NOTHING)
-        if found is NOTHING:
+        try:
+            return answers[key]
+        except KeyError:
             found = answers[key] = find(value, *args, **kwargs)
-        return found
+            return found
 
     return answer

@@ -355,7 +355,8 @@ def walk(node: Node) -> Iterator[Node]:
 def _walked(node: Node) -> tuple[Node, ...]:
     if isinstance(node, Walked):
         return (node, *(part for child in children(node) for part in _walked(child)))
-    found, waiting = [], [node]
+    found: list[Node] = []
+    waiting: list[Node] = [node]
     while waiting:
         current = waiting.pop()
         found.append(current)
@@ -388,12 +389,19 @@ def holds(kinds: type | tuple[type, ...], *nodes: Node) -> bool:
 def _of_kinds(node: Node, kinds: tuple[type, ...]) -> tuple[Any, ...]:
     if not isinstance(node, Walked):
         return tuple([part for part in _walked(node) if type(part) in kinds])
+    if _classes(node).isdisjoint(kinds):
+        return ()
     if isinstance(node, For | While | If):
         own = [node] if type(node) in kinds else []
         return (*own, *(part for child in children(node) for part in _of_kinds(child, kinds)))
     known = _by_class(node)
     found = [pair for kind in kinds for pair in known.get(kind, ())]
     return tuple([part for _, part in (found if len(kinds) == 1 else sorted(found, key=itemgetter(0)))])
+
+
+@kept
+def _classes(node: Node) -> frozenset[type]:
+    return frozenset(map(type, _walked(node)))
 
 
 @kept

@@ -136,7 +136,9 @@ def possible_pair(dependence: Dependence, told: Told) -> tuple[tuple[int, ...], 
         return None
     if not all(_is_known(space.start, told) for space in told.nest.ranges):
         return None
-    return witness_pair(dependence, len(told.nest.dims), told.known, told.maps)
+    dims, known, maps = len(told.nest.dims), told.known, told.maps
+    key = "witness", dependence.relation, dims, tuple(known.items())
+    return maps.once(key, lambda: witness_pair(dependence, dims, known, maps))
 
 
 def values_of(coordinates: Sequence[int], told: Told) -> list[int | str]:

@@ -125,9 +125,10 @@ class _Rewriter:
             first = self.seen.look(program, number, types)
             self.judged += self.seen.judge(first) if self.judges else ()
             best: Tried = None
+            site = replace(first.site, without=without)
             for one in self.rewrites:
                 if one.name not in without:
-                    best = one.take(replace(first.site, without=without), best)
+                    best = one.take(site, best)
             first.untried += self.seen.analyses.maps.given_up()
             loop = with_limits(first.site.loop, first.given_up)
             self.written.append(replace(loop, nest=self.source.nests[len(self.written)]))

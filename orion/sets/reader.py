@@ -113,7 +113,7 @@ class Reader:
                 continue
             for comparison in linear:
                 found = found.add_constraint(self._constraint(comparison, frame))
-        found = (isl.Set.from_basic_set if kind is isl.Set else isl.Map.from_basic_map)(found)
+        found = isl.Set.from_basic_set(found) if frame.is_set else isl.Map.from_basic_map(found)
         for one in others:
             found = found.intersect(self._where(one, frame, kind))
         return found

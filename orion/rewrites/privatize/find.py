@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from orion.dependence.access import Access, Dependence, LoopDependences, PrivateArray
+from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
@@ -192,16 +192,21 @@ def _equal_to(values: Mapping[str, int]) -> str:
 
 def place_reference(reference: Reference, space: Space, given: isl.Set, maps: Maps) -> Placed:
     """A reference with its relation, for parameters in the set `given`."""
+    access = access_relation(*(_as_dimensions(reference, space) if reference.inner else (reference, space)), maps)
+    is_sure = access.exact and not access.is_may
+    is_sure = is_sure and all(isinstance(loop.step, Affine) and loop.step.value for loop in reference.inner)
+    relation = maps.map(access.relation)
+    return Placed(reference, relation if given.plain_is_universe() else relation.intersect_params(given), is_sure)
+
+
+def _as_dimensions(reference: Reference, space: Space) -> tuple[Reference, Space]:
+    """A reference without inner loops, whose variables are dimensions instead."""
     forms = [form for loop in reference.inner for form in (loop.start, loop.stop, loop.step)]
     names = {name for form in forms if isinstance(form, Affine) for name in form.names}
     dims = (*space.dims, *(loop.var for loop in reference.inner))
     inside = [text for loop in reference.inner for text in inner_constraints(loop)]
     wider = replace(space, dims=dims, constraints=(*space.constraints, *inside), names=space.names | names - {*dims})
-    access: Access = access_relation(replace(reference, inner=()), wider, maps)
-    is_sure = access.exact and not access.is_may
-    is_sure = is_sure and all(isinstance(loop.step, Affine) and loop.step.value for loop in reference.inner)
-    relation = maps.map(access.relation)
-    return Placed(reference, relation if given.plain_is_universe() else relation.intersect_params(given), is_sure)
+    return replace(reference, inner=()), wider
 
 
 # ---------------------------------------------------------------- the three conditions
