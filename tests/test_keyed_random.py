@@ -123,7 +123,7 @@ def test_loops_draw_what_python_draws(workers, dtype):
 @pytest.mark.ray
 @pytest.mark.timeout(300)
 def test_loops_on_ray_draw_what_python_draws():
-    check(np.float64, backend="ray", workers=2)
+    check(np.float64, backend="ray", workers=2, force_parallel=True)
 
 
 def check(dtype, **session):
