@@ -1,5 +1,6 @@
 """The benchmark of planning: what it measures of programs that Orion takes, and what it says of others."""
 
+import numpy as np
 import pytest
 
 from benchmarks.planning import Example, least, show
@@ -31,10 +32,22 @@ def test_times_are_measured_together_and_after_a_change_of_sizes():
     assert min(times.parse, times.plan, times.prove, times.sizes or 0.0) > 0.0
 
 
+def of_two_dtypes(a, b, out):
+    for i in range(len(a)):
+        out[i] = np.linalg.solve(a[i], b[i])[0]
+
+
 def test_what_is_refused_is_said_to_be(capsys):
-    found = [least(example("contour_integral"), 1), least(example("shortest_paths"), 1)]
+    refused = Example(
+        "programs", "of_two_dtypes", of_two_dtypes, lambda: (np.ones((2, 3, 3)) + 0j, np.ones((2, 3)), np.zeros(2))
+    )
+    found = [least(refused, 1), least(example("shortest_paths"), 1)]
     show(found)
     printed = capsys.readouterr().out
     assert found[0].times is None
-    assert "contour_integral is refused: " in printed
+    assert "of_two_dtypes is refused: `np.linalg.solve` of arrays of complex128 and float64" in printed
     assert printed.count("median") == 2
+
+
+def test_systems_of_complex_numbers_are_planned():
+    assert least(example("contour_integral"), 1).times is not None

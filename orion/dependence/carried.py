@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from orion.dependence.access import Dependence
@@ -56,19 +57,24 @@ def _carried(pair: Pair, statements: dict[str, Statement], held: Held, known: Ma
     maps: list[isl.Map] = []
     pair.instances.foreach_map(maps.append)
     for instances in maps:
-        source = statements[instances.get_tuple_name(isl.dim_type.in_)]
-        sink = statements[instances.get_tuple_name(isl.dim_type.out)]
-        together = _common(source, sink)
-        relation = over_common(kept_apart(pair, instances, held, known), len(together))
-        for depth, loop in enumerate(together):
-            here = relation.intersect(_first_apart(relation, depth))
-            if here.is_empty():
-                continue
-            text, distance, direction = described(here, len(together), known)
+        names = [instances.get_tuple_name(side) for side in (isl.dim_type.in_, isl.dim_type.out)]
+        together = _common(statements[names[0]], statements[names[1]])
+        key = "carried", pair.made_with(held), *names, len(together)
+        by_depth = known.once(key, partial(_by_depth, pair, instances, len(together), held, known))
+        for depth, text, distance, direction in by_depth:
             for one, other in pair.accesses:
                 kind = KINDS[one.is_write, other.is_write]
                 exact = one.exact and other.exact
-                yield loop.index, Dependence(pair.array, kind, one, other, text, distance, direction, exact)
+                yield together[depth].index, Dependence(pair.array, kind, one, other, text, distance, direction, exact)
+
+
+def _by_depth(
+    pair: Pair, instances: isl.Map, loops: int, held: Held, maps: Maps
+) -> list[tuple[int, str, tuple[int | None, ...], tuple[str, ...]]]:
+    """The depths of those of so many loops that carry a dependence, with what they carry."""
+    relation = over_common(kept_apart(pair, instances, held, maps), loops)
+    parts = [(depth, relation.intersect(_first_apart(relation, depth))) for depth in range(loops)]
+    return [(depth, *described(part, loops, maps)) for depth, part in parts if not part.is_empty()]
 
 
 def _common(source: Statement, sink: Statement) -> tuple[For, ...]:

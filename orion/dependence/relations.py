@@ -11,8 +11,9 @@ sizes that the arrays do not allow are left out (`orion.dependence.within`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,14 @@ class Pair:
 
     accesses: tuple[tuple[Access, Access], ...]
     instances: isl.UnionMap
+    key: Hashable
+    """What the instances are made of: of equal ones they are equal."""
+
+    def made_with(self, held: Held) -> Hashable:
+        """The same where arrays have properties, which keep instances apart (`kept_apart`)."""
+        one, other = self.accesses[0]
+        is_apart = held and has_common_reads(one, other)
+        return self.key, (one.by_reads, other.by_reads, *held.items()) if is_apart else ()
 
     @property
     def array(self) -> str:
@@ -97,17 +106,18 @@ def relations_of(region: Region, maps: Maps) -> Relations:
             wanted.setdefault(alike, []).append((a, b))
             ends[a.relation, b.relation] = one, other
     pairs: list[Pair] = []
-    sizes: isl.Set | None = None
+    sizes: str | None = None
     for accessed in wanted.values():
         source, sink = accessed[0]
-        found = before.dependences(source, sink, *ends[source.relation, sink.relation])
+        one, other = ends[source.relation, sink.relation]
+        found = before.dependences(source, sink, one, other)
         if found is None:
             continue
         sizes = _sizes(region, maps) if sizes is None else sizes
-        instances = at_sizes(found, sizes)
-        if instances.is_empty():
-            continue
-        pairs.append(Pair(tuple(accessed), instances))
+        key = "at sizes", source.relation, sink.relation, before.key(one, other), sizes
+        instances = maps.once(key, partial(at_sizes, found, maps.set(sizes)))
+        if instances is not None:
+            pairs.append(Pair(tuple(accessed), instances, key))
     everything = united((pair.instances for pair in pairs), context)
     flow = united((pair.instances for pair in pairs if pair.is_flow), context)
     return Relations(domain, written, tuple(pairs), coalesced(everything), flow, maps)
@@ -137,15 +147,14 @@ def united(parts: Iterable[isl.UnionMap], context: isl.Context) -> isl.UnionMap:
     return found[0]
 
 
-def _sizes(region: Region, maps: Maps) -> isl.Set:
-    """The sizes that the arrays of a region allow, or all, where that leaves out no dependence."""
+def _sizes(region: Region, maps: Maps) -> str:
+    """The sizes that the arrays of a region allow, or all, where that leaves out no dependence, as isl text."""
     accesses = [(one, statement.space) for statement in region.statements for one in statement.references]
     written = frozenset(one.array for one, _ in accesses if one.is_write)
     touching = [one for statement in region.statements for one in statement.accesses if one.array in written]
     if all(one.relation in maps.plain for one in touching):
-        return maps.set("{ : }")
-    text = sizes_within(accesses, written, maps)
-    return maps.set(text or "{ : }")
+        return "{ : }"
+    return sizes_within(accesses, written, maps) or "{ : }"
 
 
 class _Before:

@@ -87,6 +87,18 @@ def dependences_of(study: Study, maps: Maps) -> tuple[Dependence, ...] | None:
 
 
 def _over_nest(pair: Pair, dims: int, held: Held, maps: Maps) -> Iterator[Dependence]:
+    found = maps.once(("over nest", pair.made_with(held), dims), lambda: _described_over_nest(pair, dims, held, maps))
+    if found is None:
+        return
+    for source, sink in pair.accesses:
+        kind = KINDS[source.is_write, sink.is_write]
+        yield Dependence(source.array, kind, source, sink, *found, source.exact and sink.exact)
+
+
+def _described_over_nest(
+    pair: Pair, dims: int, held: Held, maps: Maps
+) -> tuple[str, tuple[int | None, ...], tuple[str, ...]] | None:
+    """What the dependences of a pair are between iterations of a nest; None where there are none."""
     import islpy as isl
 
     relation: isl.Map | None = None
@@ -97,9 +109,4 @@ def _over_nest(pair: Pair, dims: int, held: Held, maps: Maps) -> Iterator[Depend
         relation = here if relation is None else relation.union(here)
     assert relation is not None
     relation = relation.subtract(isl.Map.identity(relation.get_space()))
-    if relation.is_empty():
-        return
-    text, distance, direction = described(relation, dims, maps)
-    for source, sink in pair.accesses:
-        kind = KINDS[source.is_write, sink.is_write]
-        yield Dependence(source.array, kind, source, sink, text, distance, direction, source.exact and sink.exact)
+    return None if relation.is_empty() else described(relation, dims, maps)

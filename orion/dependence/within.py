@@ -58,8 +58,9 @@ def sizes_within(accesses: Accesses, arrays: frozenset[str], maps: Maps) -> str 
         return None
 
 
-def at_sizes(instances: isl.UnionMap, sizes: isl.Set) -> isl.UnionMap:
-    """The pieces of a relation that are not empty at all these sizes; each piece as it was."""
+def at_sizes(instances: isl.UnionMap, sizes: isl.Set) -> isl.UnionMap | None:
+    """The pieces of a relation that are not empty at all these sizes; each piece as it was. None where there are
+    none."""
     import islpy as isl
 
     if sizes.plain_is_universe():
@@ -74,7 +75,7 @@ def at_sizes(instances: isl.UnionMap, sizes: isl.Set) -> isl.UnionMap:
         if where is not None:
             possible.insert(0, possible.pop(where))  # most pieces are at sizes of one kind
             found = found.union(isl.UnionMap.from_map(piece))
-    return found
+    return None if found.is_empty() else found
 
 
 def _none_of(leaving: Sequence[isl.Set], context: isl.Context) -> isl.Set:
