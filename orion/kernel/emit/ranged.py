@@ -18,8 +18,8 @@ array has less than 2**57 elements, and a loop less than 2**63 trips, too few to
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import Binary, Const, Dim, Expr, For, If, Slice, Stmt, Subscript, Var, While, every, holds
 from orion.ir.rewriting import rewrite

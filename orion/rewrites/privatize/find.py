@@ -19,9 +19,9 @@ stands for copying last values out, for which see Tu and Padua 1993, *Automatic 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import Access, Dependence, LoopDependences, PrivateArray
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Space, access_relation, inner_constraints, own_space
