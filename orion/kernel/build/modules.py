@@ -18,7 +18,7 @@ from numba.core.errors import NumbaError
 from orion.errors import UnsupportedLoopError, describe
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.folder import check_current_folder
-from orion.kernel.build.machine_code import give_up_cache, load_machine_code
+from orion.kernel.build.machine_code import give_up_cache, load_machine_code, set_up_compiler
 
 SUPPORT = (
     "buffers",
@@ -67,6 +67,7 @@ def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[typ
             return
         if not load_machine_code(dispatcher, signature):
             check_current_folder()
+            set_up_compiler()
             try:
                 dispatcher.compile(signature)
             except NumbaError:
