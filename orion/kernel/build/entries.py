@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -22,9 +23,12 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.untyped_passes import TranslateByteCode
 from numba.extending import intrinsic
+from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
+from orion.kernel.build.shared_values import SharedValues
 from orion.kernel.calling import SLOT
 
 I64 = ir.IntType(64)
@@ -33,6 +37,9 @@ ENTRY = (types.int64, types.int64, types.int64)
 
 FIXED = types.Array(types.int64, 1, "C", readonly=True)
 FLAGS = types.Array(types.int64, 1, "C")
+
+AHEAD_OF_LENGTHS = 5
+"""How many numbers Numba's record of an array has before its lengths, the last of which is the address."""
 
 OWN = 2
 """How many arguments of a tile are no part of the block: its number and the round."""
@@ -69,10 +76,9 @@ class EntryLower(Lower):  # type: ignore[misc]
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         _, raised, block, number, round = entry.args
         fields = _Fields(context, builder, block)
-        arguments = [number, round, *(fields.value(kind) for kind in described.argtypes[OWN:])]
-        packed = convention._get_arg_packer(described.argtypes).as_arguments(builder, arguments)
+        packed = [part for kind in described.argtypes[OWN:] for part in fields.packed(kind)]
         unused = cgutils.alloca_once(builder, tile.function_type.args[0].pointee)
-        builder.ret(builder.call(tile, [unused, raised, *packed]))
+        builder.ret(builder.call(tile, [unused, raised, number, round, *packed]))
         self.library.add_ir_module(module)
 
 
@@ -84,28 +90,41 @@ class _Fields:
         self._slots = builder.inttoptr(block, I64.as_pointer())
         self._at = 0
 
-    def value(self, kind: types.Type) -> Any:
-        if not isinstance(kind, types.Array):
-            return self._context.data_model_manager[kind].from_data(
-                self._builder, self.next(self._context.get_data_type(kind))
-            )
-        return self.array(kind, self.next(I64), *([self.next(I64) for _ in range(kind.ndim)] for _ in range(2)))
+    def packed(self, kind: types.Type) -> list[Any]:
+        """The next argument, of that type, as a function takes it."""
+        if isinstance(kind, types.Array):
+            address = self.next(I64)
+            return self.parts(kind, address, *([self.next(I64) for _ in range(kind.ndim)] for _ in range(2)))
+        stored = self.next(self._context.get_data_type(kind))
+        value = self._context.data_model_manager[kind].from_data(self._builder, stored)
+        packer = self._context.call_conv._get_arg_packer((kind,))
+        return [*packer.as_arguments(self._builder, [value])]
 
     def array(self, kind: types.Array, address: Any, lengths: Sequence[Any], strides: Sequence[Any]) -> Any:
         array = self._context.make_array(kind)(self._context, self._builder)
-        array.meminfo, array.parent = (cgutils.get_null_value(one.type) for one in (array.meminfo, array.parent))
-        array.data = self._builder.inttoptr(address, array.data.type)
-        array.itemsize = I64(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
-        count = I64(1)
-        for length in lengths:
-            count = self._builder.mul(count, length)
-        array.nitems = count
+        *parts, array.data = self.parts(kind, address, lengths, strides)[:AHEAD_OF_LENGTHS]
+        array.meminfo, array.parent, array.nitems, array.itemsize = parts
         array.shape, array.strides = (cgutils.pack_array(self._builder, one, I64) for one in (lengths, strides))
         return array._getvalue()
 
+    def parts(self, kind: types.Array, address: Any, lengths: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
+        """What Numba's record of an array has, one number after the other."""
+        meminfo, parent, _, _, data, _, _ = self._context.get_value_type(kind).elements
+        count, size = reduce(self._builder.mul, lengths) if lengths else I64(1), as_dtype(kind.dtype).itemsize
+        return [
+            meminfo(None),
+            parent(None),
+            count,
+            I64(size),
+            self._builder.inttoptr(address, data),
+            *lengths,
+            *strides,
+        ]
+
     def next(self, kind: Any) -> Any:
         place = self._builder.gep(self._slots, [I64(self._at)])
-        self._at += -(-self._context.get_abi_sizeof(kind) // SLOT)
+        size = self._context.get_abi_sizeof(kind) if isinstance(kind, ir.LiteralStructType) else SLOT
+        self._at += -(-size // SLOT)
         return self._builder.load(self._builder.bitcast(place, kind.as_pointer()))
 
 
@@ -131,6 +150,7 @@ class TileCompiler(CompilerBase):  # type: ignore[misc]
         self.state.flags.noalias = self.state.flags.no_cfunc_wrapper = True
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [(EntryLowering if one is NativeLowering else one, text) for one, text in passes.passes]
+        passes.add_pass_after(SharedValues, TranslateByteCode)
         passes.finalize()
         return [passes]
 
@@ -346,8 +366,6 @@ def _check(value: Any, wanted: Expected | None) -> bool:
 
 
 def _expected(kind: types.Array) -> Expected:
-    from numba.np.numpy_support import as_dtype
-
     return as_dtype(kind.dtype), kind.ndim, kind.layout == "C"
 
 

@@ -33,7 +33,13 @@ SUPPORT = (
     "taking",
     "vectors",
 )
-RUNTIME_FILES = ("calling.py", "build/entries.py", "../keyed_random.py", *(f"support/{name}.py" for name in SUPPORT))
+RUNTIME_FILES = (
+    "calling.py",
+    "../keyed_random.py",
+    "build/entries.py",
+    "build/shared_values.py",
+    *(f"support/{name}.py" for name in SUPPORT),
+)
 NUMBA_SETTINGS = (
     "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",
 )  # fmt: skip
