@@ -7,6 +7,8 @@ WALK = '''\
 
 import math
 
+from numba import int64
+
 from orion.kernel.build.entries import (
     DATA, DTYPE, FLAGGED, KIND, LENGTHS, OF_LAYOUT, RANK, STRIDES, address, array_at, as_bits, as_float, fixed_at,
     is_past_product, loaded, loaded_byte, matrix_at, run_tile, single_bits, store, store_byte,
@@ -47,7 +49,7 @@ def walk(entry, block, tiles, round, wait_offsets, waits, lags, done, control):
 
 @walk_function
 def walk_taking(entry, block, tiles, round, wait_offsets, waits, lags, done, control):
-    own, other, patience = 0, 0, PATIENCE
+    own, other, patience = int64(0), int64(0), int64(PATIENCE)
     while True:
         tile, own, other, patience = take(
             tiles, own, other, patience, round, wait_offsets, waits, lags, done, control
@@ -173,7 +175,11 @@ def follow(rows, registers, table, state):
                 return
             if operation == JUMP:
                 at = a
-            elif of_registers(ADD, registers, a, a, b + 1):
+                continue
+            before, step = registers[a], registers[b + 1]
+            found = before + step
+            if ((before ^ found) & (step ^ found)) >= 0:
+                registers[a] = found
                 at = c
         elif operation == WHEN:
             if (registers[a] != 0) == (b != 0):
@@ -316,7 +322,7 @@ def of_loop(operation, registers, a, b, state, loop, table):
                 found = k
             elif operation == CHOOSE:
                 new, old = loaded(start + 8 * k), loaded(start + 8 * found)
-                if is_taken(new < old, new == old, False, by):
+                if is_taken(new < old, new == old, new != new, by):
                     found = k
             else:
                 y, x = as_float(loaded(start + 8 * k)), as_float(loaded(start + 8 * found))
