@@ -52,12 +52,16 @@ def _made(
 
 
 def _on_first_call(cls: type, name: str, generate: Callable[[type], Any]) -> Any:
-    """A method that puts the one that is generated in its place, and calls it."""
+    """A method that calls the one that is generated, and puts it in its place unless another is there."""
+    found: Any = None
 
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        found = generate(cls)
-        found.__name__, found.__qualname__, found.__module__ = name, f"{cls.__qualname__}.{name}", cls.__module__
-        setattr(cls, name, found)
+        nonlocal found
+        if found is None:
+            found = generate(cls)
+            found.__name__, found.__qualname__, found.__module__ = name, f"{cls.__qualname__}.{name}", cls.__module__
+            if vars(cls)[name] is method:
+                setattr(cls, name, found)
         return found(self, *args, **named)
 
     return method

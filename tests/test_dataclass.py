@@ -138,3 +138,20 @@ def test_methods_are_generated_when_they_are_called():
     assert Late(1) == Late(1)
     assert Late.__init__ is not before
     assert Late.__init__.__qualname__.endswith("Late.__init__")
+
+
+def test_methods_that_were_put_in_place_of_others_stay():
+    @own.dataclass
+    class Watched:
+        """A class whose instances are counted."""
+
+        x: int
+
+    before, made = Watched.__init__, []
+
+    def counted(self, x):
+        before(self, x)
+        made.append(x)
+
+    Watched.__init__ = counted
+    assert [Watched(1).x, Watched(2).x, *made] == [1, 2, 1, 2]
