@@ -38,6 +38,11 @@ ENTRY = (types.int64, types.int64, types.int64)
 FIXED = types.Array(types.int64, 1, "C", readonly=True)
 FLAGS = types.Array(types.int64, 1, "C")
 
+WALK = (types.int64, FIXED, FIXED, types.int64, FIXED, FIXED, FIXED, FLAGS, FLAGS)
+FIXED_ROWS = types.Array(types.int64, 2, "C", readonly=True)
+FOLLOW = (FIXED_ROWS, FLAGS, FIXED_ROWS, FLAGS)
+"""The types of what a walk is given, and what follows instructions (`orion.kernel.build.walker`)."""
+
 AHEAD_OF_LENGTHS = 5
 """How many numbers Numba's record of an array has before its lengths, the last of which is the address."""
 
@@ -157,26 +162,56 @@ class TileCompiler(CompilerBase):  # type: ignore[misc]
 
 def address_of(dispatcher: Any) -> int:
     """The address of the entry of a tile that has been compiled."""
+    return _address(dispatcher, "llvm_cpython_wrapper_name")
+
+
+def own_address_of(dispatcher: Any) -> int:
+    """The address of a compiled function itself."""
+    return _address(dispatcher, "llvm_func_name")
+
+
+def _address(dispatcher: Any, name: str) -> int:
     (found,) = dispatcher.overloads.values()
-    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name))
+    return int(found.library.get_pointer_to_function(getattr(found.fndesc, name)))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def run_tile(typing: Any, entry: Any, block: Any, tile: Any, round: Any) -> Any:
-    """Call the entry of a tile. What it raises goes on from here."""
+def _called_at(*kinds: types.Type) -> Any:
+    """What calls the function at an address that takes arguments of these types. What it raises goes on from here."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         convention = context.call_conv
-        kind = convention.get_function_type(types.none, ENTRY)
+        kind = convention.get_function_type(types.none, kinds)
         function = builder.inttoptr(args[0], kind.as_pointer())
         unused, raised = (cgutils.alloca_once(builder, one.pointee) for one in kind.args[:2])
-        code = builder.call(function, [unused, raised, *args[1:]])
+        packed = convention._get_arg_packer(kinds).as_arguments(builder, args[1:])
+        code = builder.call(function, [unused, raised, *packed])
         status = convention._get_return_status(builder, code, builder.load(raised))
         with builder.if_then(status.is_error, likely=False):
             convention.return_status_propagate(builder, status)
         return context.get_dummy_value()
 
-    return types.void(types.int64, *ENTRY), generate
+    return types.void(types.int64, *kinds), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_tile(typing: Any, entry: Any, block: Any, tile: Any, round: Any) -> Any:
+    """Call the entry of a tile."""
+    return _called_at(*ENTRY)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_walk(
+    typing: Any, walk: Any, entry: Any, block: Any, tiles: Any, round: Any, offsets: Any, waits: Any, lags: Any,
+    done: Any, control: Any,
+) -> Any:  # fmt: skip
+    """Call a walk."""
+    return _called_at(*WALK)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_follow(typing: Any, follow: Any, rows: Any, registers: Any, table: Any, state: Any) -> Any:
+    """Call what follows instructions."""
+    return _called_at(*FOLLOW)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -195,9 +230,8 @@ def fixed_at(typing: Any, table: Any, row: Any, column: Any) -> Any:
 def matrix_at(typing: Any, table: Any, row: Any, column: Any, width: Any) -> Any:
     """The matrix of 64-bit integers that a table has the address and the number of rows of, with rows of a known
     length. It is not written."""
-    found = types.Array(types.int64, 2, "C", readonly=True)
-    length, generate = width.literal_value, _at(found, table)[1]
-    return found(table, row, column, width), lambda *given: generate(*given, length)
+    length, generate = width.literal_value, _at(FIXED_ROWS, table)[1]
+    return FIXED_ROWS(table, row, column, width), lambda *given: generate(*given, length)
 
 
 def _at(found: types.Array, table: types.Array) -> Any:

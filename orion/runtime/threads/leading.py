@@ -145,7 +145,7 @@ def serve(pool: Pool, worker: int) -> None:
 
     box = pool.boxes[worker]
     try:
-        server()(box)
+        server()(box.reshape(1, BOX))
     except Exception as error:
         pool.leading.note(error, worker)
         box[STATE] = AWAY
