@@ -68,23 +68,21 @@ bytes of a slot."""
 class EntryLower(Lower):  # type: ignore[misc]
     """Numba's lowering, with the entry in place of the wrapper for Python."""
 
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Add the entry to the library of the tile, by the name that the wrapper would have."""
-        context, described, convention = self.context, self.fndesc, self.context.call_conv
-        module = context.create_module("entry")
-        of_tile, of_entry = (
-            convention.get_function_type(*kinds)
-            for kinds in ((described.restype, described.argtypes), (types.none, ENTRY))
-        )
-        tile = ir.Function(module, of_tile, described.llvm_func_name)
-        entry = ir.Function(module, of_entry, described.llvm_cpython_wrapper_name)
+    def lower_normal_function(self, described: Any) -> None:
+        """Add the tile to its module, and the entry by the name that the wrapper would have."""
+        super().lower_normal_function(described)
+        convention = self.context.call_conv
+        kind = convention.get_function_type(types.none, ENTRY)
+        entry = ir.Function(self.module, kind, described.llvm_cpython_wrapper_name)
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         _, raised, block, number, round = entry.args
-        fields = _Fields(context, builder, block)
+        fields = _Fields(self.context, builder, block)
         packed = [part for kind in described.argtypes[OWN:] for part in fields.packed(kind)]
-        unused = cgutils.alloca_once(builder, tile.function_type.args[0].pointee)
-        builder.ret(builder.call(tile, [unused, raised, number, round, *packed]))
-        self.library.add_ir_module(module)
+        unused = cgutils.alloca_once(builder, self.function.args[0].type.pointee)
+        builder.ret(builder.call(self.function, [unused, raised, number, round, *packed]))
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Leave it: the entry is there already."""
 
 
 class _Fields:

@@ -2,23 +2,53 @@
 
 Generated source converts each subscript where it stands, `A[uint64(i), uint64(k)]`. LLVM finds out that these are the
 same; but Numba infers the type of every one of them, and lowers it, which took most of the time of a first call. So
-conversions and tuples of the same values are shared here, within a block of instructions.
+conversions and tuples of the same values are shared here, within a block of instructions. And `min` and `max` of two
+values call what needs no compile where both are integers: Numba compiles a function for each of them.
 """
 
 from __future__ import annotations
 
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
 from numba.core import ir, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, replace_vars_stmt
+from numba.extending import intrinsic
 
 EXACT = (operator.add, operator.sub, operator.mul)
 """Operations whose results are integers where their operands are."""
+
+
+def _bound(function: Callable[..., Any], sign: str) -> Any:
+    """`min` or `max` of two values; Numba's own unless both are integers of 64 bits."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def bound(typing: Any, one: Any, other: Any) -> Any:
+        given = types.unliteral(one), types.unliteral(other)
+        if given == (types.int64, types.int64):
+
+            def choose(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+                return builder.select(builder.icmp_signed(sign, args[1], args[0]), args[1], args[0])
+
+            return types.int64(*given), choose
+        kind = typing.resolve_value_type(function)
+        found = typing.resolve_function_type(kind, given, {})
+        is_packed = len(found.args) == 1
+
+        def call(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+            packed = [context.make_tuple(builder, found.args[0], args)] if is_packed else args
+            return context.get_function(kind, found)(builder, packed)
+
+        return found.return_type(*given) if is_packed else found, call
+
+    return bound
+
+
+BOUNDS = {min: _bound(min, "<"), max: _bound(max, ">")}
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
@@ -71,6 +101,10 @@ def _is_integer(value: Any, integers: set[str], definitions: Mapping[str, list[A
             return False
 
 
+def _is_of_two(call: Any) -> bool:
+    return len(call.args) == 2 and not call.kws and not call.vararg
+
+
 class _Numbering:
     """Numbers of the values of one block: equal values have equal numbers. `homes` says in how many blocks a name is
     used."""
@@ -81,6 +115,7 @@ class _Numbering:
         self._of_names: dict[str, int] = {}
         self._conversions: set[int] = set()
         self._holders: dict[int, Any] = {}
+        self._bounds: dict[str, Any] = {}
         self._instead: dict[str, Any] = {}
 
     def shared(self, body: list[Any]) -> Iterator[Any]:
@@ -98,9 +133,19 @@ class _Numbering:
                 self._instead[name] = self._holders[number]
                 continue
             self._of_names[name] = number
+            if isinstance(value, ir.Global) and value.value in (min, max):
+                self._bounds[name] = value
+            elif isinstance(value, ir.Expr) and value.op == "call" and _is_of_two(value):
+                self._call_bound(value.func.name)
             if is_temporary and not isinstance(value, ir.Var):
                 self._holders[number] = statement.target
             yield statement
+
+    def _call_bound(self, name: str) -> None:
+        """Have a name that stands for `min` or `max` stand for that of integers; each call has such a name."""
+        if name in self._bounds:
+            found = self._bounds[name]
+            found.value = BOUNDS.get(found.value, found.value)
 
     def _number(self, value: Any) -> int:
         """The number of a value: a new one where it is not known to be the same as another."""
