@@ -1,8 +1,9 @@
 """The first call of one program in a process of its own: `python -m benchmarks.first_calls.one NAME orion`.
 
 Prints, as a JSON object, the seconds from the import of the contender to the first result, those of the import alone,
-those of a second call, and the CPU time to the first result. Both contenders import Numba, and so do some of the programs: its import is timed ahead, and
-counted. Compiled code is kept in the folder that `XDG_CACHE_HOME` and `NUMBA_CACHE_DIR` name.
+those of a second call, and the CPU time to the first result. Both contenders import Numba, and so do some of the
+programs: its import is timed ahead, and counted. Compiled code is kept in the folder that `XDG_CACHE_HOME` and
+`NUMBA_CACHE_DIR` name.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Any
 from numba.core import ir, types
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, replace_vars_stmt
+from numba.core.types.misc import unliteral
 from numba.extending import intrinsic
 
 EXACT = (operator.add, operator.sub, operator.mul)
@@ -28,7 +29,7 @@ def _bound(function: Callable[..., Any], sign: str) -> Any:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def bound(typing: Any, one: Any, other: Any) -> Any:
-        given = types.unliteral(one), types.unliteral(other)
+        given = unliteral(one), unliteral(other)
         if given == (types.int64, types.int64):
 
             def choose(context: Any, builder: Any, sig: Any, args: Any) -> Any:
