@@ -19,6 +19,7 @@ from orion.errors import UnsupportedLoopError, describe
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.folder import check_current_folder
 from orion.kernel.build.machine_code import give_up_cache, load_machine_code, set_up_compiler
+from orion.kernel.build.slice_errors import short_slice_errors
 
 SUPPORT = (
     "buffers",
@@ -38,6 +39,7 @@ RUNTIME_FILES = (
     "../keyed_random.py",
     "build/entries.py",
     "build/shared_values.py",
+    "build/slice_errors.py",
     *(f"support/{name}.py" for name in SUPPORT),
 )
 NUMBA_SETTINGS = (
@@ -74,16 +76,21 @@ def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[typ
         if not load_machine_code(dispatcher, signature):
             check_current_folder()
             set_up_compiler()
-            try:
-                dispatcher.compile(signature)
-            except NumbaError:
-                raise
-            except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
-                if isinstance(error, OSError):
-                    tell_not_kept(in_words(error, dispatcher._cache.cache_path))
-                give_up_cache(dispatchers(module))
-                dispatcher.compile(signature)
+            _compile(module, dispatcher, signature)
         dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
+
+
+def _compile(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
+    with short_slice_errors():
+        try:
+            dispatcher.compile(signature)
+        except NumbaError:
+            raise
+        except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
+            if isinstance(error, OSError):
+                tell_not_kept(in_words(error, dispatcher._cache.cache_path))
+            give_up_cache(dispatchers(module))
+            dispatcher.compile(signature)
 
 
 def dispatchers(module: ModuleType) -> list[Any]:
