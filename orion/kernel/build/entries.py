@@ -23,6 +23,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.types import UniTuple  # type: ignore[attr-defined]
 from numba.core.untyped_passes import TranslateByteCode
 from numba.extending import intrinsic
 from numba.np.numpy_support import as_dtype
@@ -83,6 +84,39 @@ class EntryLower(Lower):  # type: ignore[misc]
 
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         """Leave it: the entry is there already."""
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        """Load an element as Numba does, without looking through all that `getitem` may mean."""
+        place = self._place(value, index)
+        if place is None:
+            return super().lower_getitem(resty, expr, value, index, signature)
+        kind = self.typeof(value.name)
+        found = self.context.unpack_value(self.builder, kind.dtype, place, align=None if kind.aligned else 1)
+        return self.context.cast(self.builder, found, kind.dtype, resty)
+
+    def lower_setitem(self, target: Any, index: Any, value: Any, signature: Any) -> Any:
+        """Store an element in the same way."""
+        place = self._place(target, index)
+        if place is None:
+            return super().lower_setitem(target, index, value, signature)
+        kind = self.typeof(target.name)
+        number = self.context.cast(self.builder, self.loadvar(value.name), self.typeof(value.name), kind.dtype)
+        return self.context.pack_value(self.builder, kind.dtype, number, place, align=None if kind.aligned else 1)
+
+    def _place(self, array: Any, index: Any) -> Any:
+        """The address of an element at unsigned subscripts; None where it is something else."""
+        kind, given = self.typeof(array.name), self.typeof(index.name)
+        is_tuple = isinstance(given, UniTuple)
+        count, subscript = (given.count, given.dtype) if is_tuple else (1, given)
+        if not isinstance(kind, types.Array) or kind.ndim != count or subscript != types.uint64:
+            return None
+        if not isinstance(kind.dtype, types.Number | types.Boolean) or self.context.enable_boundscheck:
+            return None
+        record, found, builder = self.loadvar(array.name), self.loadvar(index.name), self.builder
+        parts = cgutils.unpack_tuple(builder, found) if is_tuple else [found]
+        data, *sizes = (builder.extract_value(record, AHEAD_OF_LENGTHS + k) for k in range(-1, 2))
+        lengths, strides = (cgutils.unpack_tuple(builder, one) for one in sizes)
+        return cgutils.get_item_pointer2(self.context, builder, data, lengths, strides, kind.layout, parts)
 
 
 class _Fields:
