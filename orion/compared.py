@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.accumulator import NEAR
+from orion.dataclass import dataclass, replace
 from orion.inspect.text.printable import printable
 from orion.inspect.text.words import counted, listed
 

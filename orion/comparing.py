@@ -11,7 +11,6 @@ import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +22,7 @@ from orion.arrays.copied import Changeable, copied, leaves, reordered, room_for_
 from orion.arrays.dense import DenseArray
 from orion.arrays.sparse import SparseArray
 from orion.compared import EACH, ONE, PYTHON, RETURNED, Content, Expected, Outcome, Verification, compare, scale_of
+from orion.dataclass import dataclass
 from orion.errors import OrionError, RescaledError
 from orion.inspect.text.words import counted, listed
 from orion.ir.function import Buffered

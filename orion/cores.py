@@ -7,8 +7,9 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from orion.dataclass import dataclass
 
 PROCESS = Path("/proc/self")
 

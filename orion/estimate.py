@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass
 from orion.errors import PlanError, describe
 from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words

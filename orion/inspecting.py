@@ -11,7 +11,6 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from orion.cost.caches import Caches
 from orion.cost.extents import evaluated
 from orion.cost.sizes import Sizes
 from orion.cost.worth import ITEM_BYTES, barriers_of, chained_ns
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.inspection import (
     OUTSIDE,
     SWITCH,

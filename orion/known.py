@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from orion.cost.extents import named_values, parameter_values
 from orion.cost.local_arrays import with_local_shapes
 from orion.cost.reached import reached, zero_steps
 from orion.cost.sizes import Asked, Sizes
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.bounds import BoundsChecks
 from orion.dependence.conditions import equals
 from orion.dependence.flat_rows import stays_in_rows

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.inspect.profiles.text import call_text
 from orion.inspect.text.printable import printable

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass, field
 from orion.inspect.text.printable import printable
 from orion.inspect.text.words import counted
 from orion.plan.deferred_bodies import DEFERRED

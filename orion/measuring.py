@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter, thread_time
 from typing import Any
@@ -21,6 +20,7 @@ from orion.arrays.aligned import LINE
 from orion.arrays.copied import copies_of, room_for_copy, value_bytes
 from orion.arrays.dense import DenseArray, array
 from orion.arrays.sparse import SparseArray
+from orion.dataclass import dataclass, field, replace
 from orion.errors import ArgumentError, describe
 from orion.measured import LoopName, LoopSpeeds, Measurement, loop_names
 from orion.predicted_times import seconds_on_one_node

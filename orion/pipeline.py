@@ -10,7 +10,6 @@ make of a function; `orion.prepare` keeps it from call to call.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -24,6 +23,7 @@ from orion.cost.contents import decided_loops
 from orion.cost.extents import names_behind
 from orion.cost.local_arrays import names_in_lengths
 from orion.cost.sizes import NOTHING_SHOWN, Asked, Shown, Sizes
+from orion.dataclass import dataclass, replace
 from orion.dependence.bounds import BoundsChecks, all_checks, bounds_checks
 from orion.dependence.guarded import guarded_by
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops

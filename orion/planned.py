@@ -11,7 +11,6 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from math import inf
@@ -23,6 +22,7 @@ from orion.arrays.shuffled import Shuffled
 from orion.cost.extents import coordinate_ranges
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import Dependence
 from orion.dependence.bounds import BoundsChecks, Place, prove_bounds
 from orion.errors import PlanError, UnprovedWarning

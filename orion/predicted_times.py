@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, log2
 
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.measured import LoopName, LoopSpeeds, Measurement, loop_names, same_sizes
 from orion.plan.plan import FunctionPlan, Inspected

@@ -11,7 +11,6 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -27,6 +26,7 @@ from orion.arrays.replica import Replicated
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.sizes import Asked, Shown
+from orion.dataclass import dataclass, replace
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.errors import AliasError, ArgumentError
 from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.accumulator import Accumulator
 from orion.arrays.dense import DenseArray
+from orion.dataclass import dataclass, replace
 from orion.errors import ArgumentError, OutOfBoundsError, describe
 from orion.inspect.text.where import why_not_shared_out
 from orion.inspecting import Watched

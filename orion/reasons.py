@@ -6,9 +6,9 @@ interface: they are never given a new meaning. `docs/extending.md` says how to a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from orion.dataclass import dataclass
 from orion.source import Span
 
 

@@ -9,12 +9,12 @@ worker goes on when it has sent all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.schedule.schedule import Ints, Schedule
 
 Seconds = NDArray[np.float64]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field, replace
 from types import FrameType
+
+from orion.dataclass import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True, order=True)

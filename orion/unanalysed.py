@@ -6,13 +6,13 @@ What stands in the way is told in a warning, once; planning and explaining such 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from orion.aside import aside
+from orion.dataclass import dataclass
 from orion.errors import OrionError
 from orion.frontend.outside import Outside, taken
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
 import orion
 from benchmarks.slow_worker import best_share
@@ -191,10 +192,18 @@ def test_tiles_that_do_not_wait_for_their_block_in_the_round_before_are_found(mo
             plan.check()
 
 
+def compiled_take():
+    """`take` as Python can call it."""
+    from orion.kernel.support.taking import take
+
+    return njit(take.py_func)
+
+
 def test_tiles_behind_one_that_has_to_wait_are_taken():
     """Tile 1 waits for tile 0, which a slow worker has begun: tile 2 need not."""
-    from orion.kernel.support.taking import NO_MORE, take
+    from orion.kernel.support.taking import NO_MORE
 
+    take = compiled_take()
     done, control = np.zeros(FLAG_STRIDE * 3, np.int64), np.zeros(CONTROL_SIZE, np.int64)
     done[1] = 1  # begun
     waits = np.array([0, 0, 1, 1]), np.array([0]), np.array([0])
@@ -209,8 +218,9 @@ def test_tiles_behind_one_that_has_to_wait_are_taken():
 
 def test_tiles_of_earlier_steps_are_begun_first():
     """Worker 0 has tiles 0 and 2, of which the second may not begin before all of the first step are: 0 and 1."""
-    from orion.kernel.support.taking import NO_MORE, take
+    from orion.kernel.support.taking import NO_MORE
 
+    take = compiled_take()
     done, control = np.zeros(FLAG_STRIDE * 3, np.int64), np.zeros(CONTROL_SIZE, np.int64)
     free = np.zeros(4, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     tiles, found, taken = np.array([0, 2, 0, 1, 2, 0, 2]), (0, 0, 0, 20), []

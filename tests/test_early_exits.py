@@ -427,7 +427,7 @@ def test_tiles_after_the_end_are_not_run():
                 found += 1
         return found
 
-    tell = tell_end
+    tell = njit(tell_end.py_func)
     control = np.zeros(8, np.int64)
     assert left_out(10, 0, control) == 0
     tell(6, 0, control)

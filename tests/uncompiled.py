@@ -103,6 +103,11 @@ class Followed:
         self.sources = sources
         self.scope = walking_scope()
         exec(WALKER, self.scope)
+        self.scope["run_walk"] = self._walk
+
+    def _walk(self, takes_tiles: bool, *given: Any) -> None:
+        """Run the tiles of a loop, of whose walk the table says this."""
+        self.scope["walk_taking" if takes_tiles else "walk"](*given)
 
     def table(self, loops: Sequence[tuple[Any, ...]]) -> Any:
         return following.Table(loops) if all(isinstance(one[0], int) for one in loops) else Table(loops)

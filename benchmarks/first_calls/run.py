@@ -64,11 +64,12 @@ def main() -> None:
     options = arguments()
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     rows = []
-    with folder() as known:
-        never = first_on_a_machine(known, options.limit)
+    with folder() as known, folder() as kept:
+        never = first_on_a_machine(kept, options.limit)
+        shutil.copytree(kept, known, dirs_exist_ok=True)
         for number, name in enumerate(options.only, 1):
             with console.status(f"{name} ({number} of {len(options.only)})"):
-                rows.append(Row(name, {one: calls(name, one, known, options) for one in ("njit", "orion")}))
+                rows.append(Row(name, {one: calls(name, one, known, kept, options) for one in ("njit", "orion")}))
     console.print(table(rows))
     for line in summary(rows, never):
         console.print(line, highlight=False)
@@ -104,20 +105,21 @@ def call(name: str, contender: str, kept: Path, limit: float) -> dict[str, Any]:
     return told_by([ONE, name, contender, "--limit", str(limit)], limit)
 
 
-def first_on_a_machine(known: Path, limit: float) -> float:
-    """The seconds of the first call of all, in a folder without anything; `known` then has what all loops share."""
-    found = call("polybench.gemm", "walker", known, limit)
+def first_on_a_machine(kept: Path, limit: float) -> float:
+    """The seconds of the first call of all, in a folder without anything; `kept` then has what all loops share."""
+    found = call("polybench.gemm", "walker", kept, limit)
     if "failed" in found:
         raise SystemExit(found["failed"])
     with folder() as empty:
         return float(call("polybench.gemm", "orion", empty, limit)["first"])
 
 
-def calls(name: str, contender: str, known: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """What a cold process tells, and then a warm one."""
-    with folder() as kept:
-        shutil.copytree(known, kept, dirs_exist_ok=True)
-        return [call(name, contender, kept, options.limit) for _ in range(2)]
+def calls(name: str, contender: str, known: Path, kept: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """What a cold process tells, and then a warm one. Numba finds its files by the path of their folder, so that each
+    program begins with what is known in the same one."""
+    shutil.rmtree(kept)
+    shutil.copytree(known, kept)
+    return [call(name, contender, kept, options.limit) for _ in range(2)]
 
 
 # ---------------------------------------------------------------- what is printed

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 
 from orion.analysis.analyse_nest import analyse_nest, changing_names
 from orion.analysis.one_loop import AnalysedLoop, AsWritten
+from orion.dataclass import dataclass, replace
 from orion.dependence.model import loops_around, model_loop
 from orion.dependence.scalars import live_after_each
 from orion.dependence.study import Study, study_loop

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from orion.cost.candidate import Candidate
 from orion.cost.placement import ArrayUse
 from orion.cost.worth import Work
+from orion.dataclass import dataclass, field
 from orion.dependence.access import LoopDependences
 from orion.dependence.announcer import Announcer
 from orion.dependence.bounds import BoundsChecks

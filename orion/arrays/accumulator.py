@@ -9,12 +9,12 @@ bits on any number of workers (a reduction by a monoid, as in Blelloch, *Prefix 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 

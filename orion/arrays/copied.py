@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from orion.arrays.compressed import is_matrix
 from orion.arrays.dense import DenseArray
 from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
+from orion.dataclass import dataclass
 from orion.errors import describe
 
 OF_MATRICES = ("data", "indices", "indptr", "row", "col")

@@ -15,7 +15,6 @@ Philox's, as in `orion.arrays.permuted`: the third word of its counter is the ep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.permuted import ascending, random_bits
+from orion.dataclass import dataclass, replace
 
 Ints = NDArray[np.int64]
 

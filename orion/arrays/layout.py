@@ -17,7 +17,6 @@ nothing else:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.sorting import CHUNK, Places, distributed, position_dtype, sort_into, sorted_columns
 from orion.arrays.storage import Storage, current_storage
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, describe
 
 Order = Literal["shuffled", "ascending"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from orion.arrays.frozen import sealed
 from orion.arrays.layout import Elements
 from orion.arrays.sorting import counts_of, sorted_columns
 from orion.arrays.storage import current_storage
+from orion.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,12 @@ l < (2 + 2 m) / (1 + 2 m) (the criterion of Schur and Cohn).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from numbers import Real
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, describe
 from orion.tracebacks import ends_in_users_line
 

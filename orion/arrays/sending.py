@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from orion.dataclass import dataclass
 
 ORDERS = ("magnitude", "round_robin", "random", "fifo")
 """Which rows go first while the link has time: those whose updates change them most; each in its turn; any; those that

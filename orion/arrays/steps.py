@@ -11,7 +11,6 @@ import linecache
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, ClassVar
 
@@ -22,6 +21,7 @@ from orion.arrays.check import Arrays
 from orion.arrays.collected import Column, WrongResultError, key_columns, kind_text, shown
 from orion.arrays.permuted import check_length, key_permutation
 from orion.arrays.storage import IN_MEMORY
+from orion.dataclass import dataclass
 from orion.errors import PLAIN_ERRORS, ArgumentError, DataFormatError, describe, of_user
 
 Function = Callable[..., Any]

@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from math import prod
 from typing import IO, Any
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from orion.arrays.aligned import aligned_zeros
 from orion.arrays.check import INT32, INT64, Arrays, key_dtype
 from orion.arrays.sizes import size_in_bytes
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, StorageError, describe
 
 Array = NDArray[Any]

@@ -6,10 +6,10 @@ import ast
 import json
 import linecache
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orion.dataclass import dataclass
 from orion.source import Span
 
 MAGIC = re.compile(r"^(\s*)(?:[%!?].*|.*\?)$")

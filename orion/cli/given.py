@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, did_you_mean
 from orion.ir.signature import NAMES, SUPPORTED
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types

@@ -9,8 +9,8 @@ names is used as a row (`W[i] @ H[j]`, `W[i].copy()`, added to a row). What subs
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,

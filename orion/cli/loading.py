@@ -20,7 +20,6 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from orion.cli.cells import LoadError, parts_of
+from orion.dataclass import dataclass
 from orion.frontend.scope import assigned_names
 from orion.source import Span
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from orion.dataclass import dataclass
 
 CPU = Path("/sys/devices/system/cpu/cpu0/cache")
 UNITS = {"": 1, "K": 2**10, "M": 2**20}

@@ -10,7 +10,6 @@ Where tiles are cut, and which are begun first, may hang on it; no bit of a resu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,7 @@ from orion.cost.extents import evaluated
 from orion.cost.grid import ITERATION_NS
 from orion.cost.sizes import Sizes
 from orion.cost.worth import OPERATION_NS, body_ns
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import (
     INTEGER,

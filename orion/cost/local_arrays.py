@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass, replace
 from orion.errors import ArgumentError, UnsupportedLoopError, describe
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import INTEGER, NARROW, Call, Const, Count, Expr, names_in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from math import prod
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from orion.cost.candidate import Candidate
+from orion.dataclass import dataclass
 from orion.dependence.access import Access
 from orion.ir.program import LoopNest, OfNewOrder
 from orion.ir.types import ArrayType, Shapes, Types

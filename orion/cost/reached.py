@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from orion.cost.extents import evaluated, parameter_values
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_places
 from orion.ir.function import Function
 from orion.ir.nodes import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orion.cost.caches import Caches
 from orion.cost.extents import parameter_values
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
 from orion.ir.assumed import Has, Held
 from orion.ir.types import Shapes

@@ -13,7 +13,6 @@ dimensions and 2 for three, wherever the same bounds hold.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from orion.cost.extents import coordinate_ranges
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
+from orion.dataclass import dataclass
 from orion.dependence.bounds import fix_parameters
 from orion.sets.coalesced import coalesced
 from orion.sets.maps import Maps

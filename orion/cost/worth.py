@@ -7,7 +7,6 @@ often as the new loops make them. They do not depend on the number of workers, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -16,6 +15,7 @@ from orion.cost.extents import UNKNOWN_TRIPS, WHILE_TRIPS, coordinate_ranges, ev
 from orion.cost.grid import OPERATIONS, elements_in, predicted_ns, trips_of
 from orion.cost.sizes import Sizes
 from orion.cost.strides import JUMP, STILL, trip_cost
+from orion.dataclass import dataclass, replace
 from orion.dependence.region import Statement
 from orion.dependence.study import Study
 from orion.ir.nodes import (

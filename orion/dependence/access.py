@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from orion.dataclass import dataclass, replace
 from orion.passes.extremes import AGAINST, comparison
 from orion.reasons import Hint, Reason
 from orion.source import Span

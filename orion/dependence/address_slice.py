@@ -10,8 +10,8 @@ the function.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
+from orion.dataclass import dataclass, field
 from orion.dependence.access import LoopDependences, Reduction
 from orion.dependence.early_exits import ends_early
 from orion.ir.assigned import assigned_names, own_level

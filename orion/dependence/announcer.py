@@ -13,8 +13,8 @@ sent before it, as far as a node does not have it yet (`orion.runtime.ray.exchan
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import LoopDependences
 from orion.dependence.address_slice import NoInspectorError, slice_for
 from orion.dependence.early_exits import ends_early

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import Model, Space, inner_constraints, model_loop
 from orion.dependence.references import Reference

@@ -9,10 +9,10 @@ out and x comes first in it (Allen and Kennedy, *Optimizing Compilers for Modern
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import KINDS, described
 from orion.dependence.reads import Held

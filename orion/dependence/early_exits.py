@@ -21,8 +21,8 @@ systems*, IPPS 1995, for loops whose iterations after the exit may be run, as th
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_by, own_level
 from orion.ir.nodes import (
     Assign,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.dependence.references import definitions
 from orion.ir.assigned import assigned_names
 from orion.ir.assumed import OfSizes

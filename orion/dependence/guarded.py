@@ -10,8 +10,8 @@ are joined, `last = last and a[i]`: which of them is the value is for the last o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.bounds import BoundsChecks, prove_bounds
 from orion.dependence.choices import choice_of, guarded_values
 from orion.ir.function import Function

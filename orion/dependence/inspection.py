@@ -9,13 +9,13 @@ tiles the iterations may run, and is kept until these arrays change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, fields
 from orion.ir.function import Function
 
 Ints = NDArray[np.int64]

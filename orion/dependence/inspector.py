@@ -4,9 +4,9 @@ what of the loop computes their subscripts (`orion.dependence.address_slice`).""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import LoopDependences
 from orion.dependence.address_slice import (
     Access,

@@ -8,9 +8,9 @@ one dimension more, `n`, which tells apart elements with equal keys.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import NO_READS, Access, ByReads
 from orion.dependence.reads import place_of, reads_in, valued_forms, with_values
 from orion.dependence.references import InnerLoop, Interval, Reference, collect_references, loop_scope

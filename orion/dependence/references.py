@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from orion.dataclass import dataclass, field
 from orion.dependence.index_arrays import index_arrays
 from orion.ir.assigned import assigned_places, assignments, bound_rows, holds_break, own_level
 from orion.ir.function import Function, written_names

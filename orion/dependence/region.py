@@ -8,12 +8,12 @@ Feautrier 1991; Bondhugula et al. 2008, section 2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.access import Access
 from orion.dependence.model import NOTHING, Known, Space, access_relation, inner_constraints, own_space
 from orion.dependence.references import InnerLoop, Reference, collect_references, condition_in, definitions, loop_scope

@@ -12,11 +12,11 @@ sizes that the arrays do not allow are left out (`orion.dependence.within`).
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.dependence.access import Access
 from orion.dependence.reads import Held, has_common_reads, meeting, prepare_reads
 from orion.dependence.region import Region, Statement

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.dependence.access import Dependence
 from orion.dependence.carried import Carried, carried_by_loops, over_common
 from orion.dependence.conflicts import KINDS, CapReached, capped, described

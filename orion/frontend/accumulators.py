@@ -14,11 +14,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType
 from typing import Any
 
+from orion.dataclass import dataclass, field
 from orion.frontend.buffers import SameCode
 from orion.frontend.locate import Located, span_of
 from orion.ir.function import Accumulated

@@ -15,11 +15,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 from copy import deepcopy
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 from orion.arrays.sending import Sending
+from orion.dataclass import dataclass, field
 from orion.frontend.locate import Located, locate, span_of
 from orion.frontend.outside import is_number
 from orion.frontend.replicas import ReplicaOf, write_replica

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from orion.dataclass import dataclass, field
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import (

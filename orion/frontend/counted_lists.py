@@ -22,11 +22,11 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.frontend.lists import (
     ARRAYS,
     appended,

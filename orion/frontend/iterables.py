@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from orion.dataclass import dataclass, replace
 from orion.frontend.parse_expressions import parse_expression
 from orion.frontend.ranges import from_last_to_first, literal_step, range_bounds, read_range, times, trips_of
 from orion.frontend.scope import Scope, assigned_names

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
-from dataclasses import dataclass, field
 from functools import lru_cache
 from types import FunctionType
 
+from orion.dataclass import dataclass, field
 from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.same_source import is_compiled_from, is_source_of
 from orion.source import SourceText, Span

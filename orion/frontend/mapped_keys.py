@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.frontend.syntax import nodes_of
 from orion.ir.function import Rekeyed
 from orion.ir.renaming import fresh

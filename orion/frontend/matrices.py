@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from orion.dataclass import dataclass, field
 from orion.frontend.syntax import nodes_of
 from orion.ir.function import MatrixPart
 from orion.ir.renaming import fresh

@@ -7,11 +7,12 @@ function objects new code), or hidden by another of its name is seen: some 0.05 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from orion.dataclass import dataclass
 
 MISSING: Any = object()
 SETTLED = frozenset({"numpy", "math", "builtins"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import FunctionType
 
+from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError, describe
 from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf, Change, write_out_accumulators
 from orion.frontend.bars import taken_off, with_trips

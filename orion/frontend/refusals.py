@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from orion.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

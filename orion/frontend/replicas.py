@@ -7,9 +7,9 @@ copies of all workers and the momentum of these become parameters, where the sou
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from orion.arrays.policies import Elastic, LocalSgd, Policy
+from orion.dataclass import dataclass
 from orion.frontend.locate import span_of
 from orion.ir.refuse import unsupported
 from orion.ir.renaming import fresh

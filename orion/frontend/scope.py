@@ -7,11 +7,11 @@ import builtins
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 
 import numpy as np
 
+from orion.dataclass import dataclass, field
 from orion.errors import UnsupportedLoopError, did_you_mean
 from orion.frontend.counted_lists import CountedList
 from orion.frontend.locate import span_of

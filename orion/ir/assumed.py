@@ -4,9 +4,10 @@ array."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from orion.dataclass import dataclass, field
 
 
 class Property(StrEnum):

@@ -6,11 +6,11 @@ what the loop changes: "pass a copy" alone would throw the result away. Looks at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.ir.matrix_cures import Stored, of_matrix
 from orion.ir.types import SparseType
 

@@ -18,9 +18,9 @@ What names of arrays stand for is told by `orion.passes.array_states`, for which
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_by, leaves_loop
 from orion.ir.constants import constant_value
 from orion.ir.kept import kept

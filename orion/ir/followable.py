@@ -6,9 +6,9 @@ Planning asks this for what it costs to start a loop, the runtime for what it st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import (
     INTEGER,
     Assign,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from orion.arrays.sending import Sending
+from orion.dataclass import dataclass
 from orion.ir.assumed import Assumed
 from orion.ir.kept import Keeping, kept
 from orion.ir.nodes import Elements, Expr, Range, Stmt

@@ -15,9 +15,9 @@ evaluated anew in each round: the loop then is `while True`, which the test leav
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from orion.dataclass import dataclass, field, fields, replace
 from orion.ir.nodes import (
     Assign,
     Break,

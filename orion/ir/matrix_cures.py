@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from orion.dataclass import dataclass
 
 LOOPS = {
     "csr": "its rows by `for p in range({0}.indptr[i], {0}.indptr[i + 1]):`, with column `{0}.indices[p]` and value",

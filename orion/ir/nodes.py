@@ -28,11 +28,11 @@ themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
 from itertools import chain
 from operator import itemgetter
 from typing import Any, TypeVar, overload
 
+from orion.dataclass import dataclass, fields
 from orion.ir.kept import Keeping, kept
 from orion.source import Span
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import count
 
+from orion.dataclass import dataclass, replace
 from orion.ir.function import Buffered, Function
 from orion.ir.nodes import STORE, Call, Const, Elements, For, If, Range, Stmt, Subscript, While, every, names_in
 from orion.ir.replicas import Replica

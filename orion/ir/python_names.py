@@ -11,12 +11,12 @@ import builtins
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.ir.function import Function
 from orion.ir.nodes import Expr, Node, names_in
 from orion.ir.printer import Line, function_lines, print_expr, statement_lines

@@ -6,12 +6,12 @@ Scripts call a loop again and again. To look at types, shapes and overlaps takes
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.ir.signature import PYTHON_SCALARS, is_wide
 
 Array = np.ndarray[Any, Any]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from orion.arrays.policies import Policy
+from orion.dataclass import dataclass
 from orion.source import Span
 
 PARTS = ("array", "copies", "velocities", "outer", "posted")

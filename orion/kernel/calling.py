@@ -50,11 +50,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.source import SourceText, Span
 from orion.typing.dtypes import PYTHON_INT, Kind
 from orion.typing.functions import FUNCTIONS

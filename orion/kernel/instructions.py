@@ -42,9 +42,9 @@ not compare so; with NANS_WIN more, NaN too. -1 where there is none.
 
 An instruction that is "left" changes nothing: the walker ends, and says in its state at which row. Loops are counted
 from 0 in the order of the table that the walker is given, which has a row for each, and a last one for the meeting: the
-entry of the kernel, 0 for the meeting; whether workers take tiles of each other; and the address and the length of the
-blocks that its rounds have in turn (twice the same where there is one), of the tiles, wait_offsets, waits, lags, done,
-control (`orion.kernel.calling`).
+entry of the kernel, 0 for the meeting; the address of the walk that runs its tiles; and the address and the length of
+the blocks that its rounds have in turn (twice the same where there is one), of the tiles, wait_offsets, waits, lags,
+done, control (`orion.kernel.calling`).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ AGAINST, NANS_WIN = 4, 8
 Row = tuple[int, int, int, int]
 """An instruction; what it does not use is 0."""
 
-ENTRY, TAKES = 0, 1
+ENTRY, WALK = 0, 1
 BLOCK, OTHER, TILES, WAIT_OFFSETS, WAITS, LAGS, DONE, CONTROL = range(2, 18, 2)
 """The columns of the table; of arrays that of the address, the next one has the length."""
 

@@ -4,12 +4,12 @@ room for so much only."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 from math import inf
 from typing import TYPE_CHECKING
 
 from orion.arrays.sizes import size_in_bytes
+from orion.dataclass import dataclass
 from orion.errors import PlanError, describe, did_you_mean
 from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, time_in_words

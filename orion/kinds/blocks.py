@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, replace
 from orion.kinds.trace import Touched, Traced
 from orion.schedule.schedule import Ints
 from orion.simulate import Seconds

@@ -10,7 +10,6 @@ import ctypes
 import mmap
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.errors import ArgumentError, describe
 from orion.kinds.blocks import BlockCost, FolderCost
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.errors import ArgumentError, describe
 from orion.kinds.blocks import NOTHING, Accesses, Windows, in_rounds, windows_of
 from orion.kinds.folders import FileArrays, block_bytes, checked_kinds, cost_of_blocks, leave_caches

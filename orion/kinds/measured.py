@@ -12,11 +12,11 @@ costs, and shared out by what was written up to then.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.kinds.blocks import Accesses, FolderCost, Windows

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
 from time import perf_counter_ns
@@ -15,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.kinds.folders import FileArrays, FreshPages
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.sampled import SampledWorker, Sampling

@@ -6,7 +6,6 @@ The body is run as Python, on arrays that note what is read of them and written 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import Bind, For, Range, every, names_in
 from orion.ir.program import LoopNest, OfBox
 from orion.ir.python_names import PythonNames

@@ -14,8 +14,8 @@ read there, the loop keeps it in a scalar of its own:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_by
 from orion.ir.exposed import exposed_reads

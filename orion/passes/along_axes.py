@@ -21,8 +21,8 @@ Numba compiles none of these, and loops are shared out like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.function import Function

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.nodes import Binary, Call, Dim, Expr, Node, Subscript, Unary, Var, every, names_in
 from orion.ir.renaming import renamed
 from orion.ir.rewriting import rewrite

@@ -12,8 +12,8 @@ Rounds that come first, and never again, stand before the loop, each if there is
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_names, leaves_loop
 from orion.ir.constants import constant_value
 from orion.ir.exposed import exposed_reads

@@ -10,9 +10,9 @@ depends on values, a number says in each round which state it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import leaves_loop
 from orion.ir.exposed import exposed_reads

@@ -19,9 +19,9 @@ apart like a loop (`peel_loop`), where loops in it can be shared out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from itertools import count, groupby
 
+from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assignments, leaves_loop
 from orion.ir.exposed import exposed_reads

@@ -13,8 +13,8 @@ all others. What cannot fail gets one before the outermost loop or branch around
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import (

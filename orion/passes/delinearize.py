@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import permutations
 from math import prod
 from typing import Any
 
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.assigned import assigned_by, assignments, leaves_loop
 from orion.ir.constants import constant_value
 from orion.ir.function import Function, Rows

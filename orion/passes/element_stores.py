@@ -17,8 +17,8 @@ may store it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.cures import over_elements
 from orion.ir.function import ByKey, Function, in_users_words

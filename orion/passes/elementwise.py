@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.nodes import (
     Assign,
     Binary,

@@ -26,8 +26,8 @@ for an iteration that has been. So it must begin as the first of them:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.function import Function

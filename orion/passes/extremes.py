@@ -18,8 +18,8 @@ first, and `not v < m` as `v >= m`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Call, Compare, Expr, For, If, Node, Stmt, Unary, Var, While, count_names, every
 from orion.ir.rewriting import expand, with_new

@@ -12,9 +12,9 @@ is the same where the loop does not write the array. A `break` would end one of 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_names, own_level
 from orion.ir.constants import constant_value
 from orion.ir.function import Function

@@ -21,8 +21,8 @@ rounded as long as 53 bits hold them, so that floats that begin with one, and gr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir import sums
 from orion.ir.assigned import assignments, leaves_loop, mentions
 from orion.ir.constants import constant_value

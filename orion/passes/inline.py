@@ -11,9 +11,9 @@ Helpers that return early, and calls in other places, remain.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from orion.dataclass import dataclass, field, fields, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function, HelperLocal
 from orion.ir.nodes import (

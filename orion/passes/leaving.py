@@ -17,8 +17,8 @@ from inside. So
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Break, Compare, Const, Expr, For, If, Return, Stmt, Var, While, every, holds

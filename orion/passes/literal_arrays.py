@@ -8,8 +8,8 @@ x = np.array([z[0], 0.0])         x = np.empty(2)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter

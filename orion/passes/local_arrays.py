@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_by, assigned_names, assignments
 from orion.ir.exposed import exposed_reads

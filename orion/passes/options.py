@@ -14,10 +14,10 @@ was None may be given a value (`if w is None: w = np.ones(n)`); from then on it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from orion.dataclass import dataclass, replace
 from orion.errors import ArgumentError, describe
 from orion.ir.assigned import assigned_names
 from orion.ir.cures import other_kind

@@ -13,9 +13,9 @@ what it picks from, of which both are read to the end of the longer one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import count
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter

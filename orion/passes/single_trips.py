@@ -13,8 +13,8 @@ or with a progress bar, and one that gives names to arrays other than new ones, 
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_places, leaves_loop, own_level
 from orion.ir.constants import as_literal, constant_value
 from orion.ir.function import Function

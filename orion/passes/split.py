@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import groupby
 
+from orion.dataclass import dataclass, field
 from orion.ir.assigned import own_level
 from orion.ir.function import Function
 from orion.ir.nodes import Break, Elements, For, If, Range, Stmt, While

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from orion.dataclass import dataclass
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Binary, Const, Expr, Slice, Subscript, Var, names_in
 from orion.ir.spans import NOWHERE, with_span, without_spans

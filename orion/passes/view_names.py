@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,

@@ -12,9 +12,9 @@ one-dimensional array is a scalar.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orion.dataclass import dataclass, field, replace
 from orion.frontend.check import check_function
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function

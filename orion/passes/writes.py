@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 
+from orion.dataclass import dataclass, field
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from itertools import chain, dropwhile
 
 from orion.analysis.one_loop import AnalysedLoop, is_shared_out, is_single, may_be_shared, origin_of
 from orion.cost.caches import Caches
+from orion.dataclass import dataclass, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.assumed import OfWorkers
 from orion.ir.function import Function

@@ -6,8 +6,8 @@ A plan says all that it says of such loops from their bands; their text is by fa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import ScalarRoles
 from orion.dependence.scalars import scalar_roles
 from orion.ir.program import Program

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orion.analysis.rules import stronger_than
 from orion.cost.candidate import Strategy
 from orion.cost.extents import evaluated
+from orion.dataclass import dataclass, field
 from orion.dependence.access import Access, Dependence
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.choices import directions

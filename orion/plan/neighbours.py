@@ -8,10 +8,10 @@ neighbours do, too (the alignment of arrays across loops: Li and Chen 1991; Kenn
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from orion.cost.placement import Placement, PlacementKind, array_bytes
 from orion.cost.worth import rounds_of
+from orion.dataclass import dataclass
 from orion.ir.program import Program, Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import Shapes, Types
 from orion.plan.plan import LoopPlan, Reordered

@@ -3,9 +3,9 @@ warnings follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from orion.dataclass import dataclass
 from orion.plan.plan import FunctionPlan, LoopPlan, Single
 from orion.plan.shares import Share, predicted_ns, runs_alone, shares
 from orion.plan.source_plans import loops_of_source

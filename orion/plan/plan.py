@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from orion.analysis.one_loop import Origin
@@ -12,6 +11,7 @@ from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.cost.sizes import Sizes
 from orion.cost.worth import Work
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.announcer import Announcer
 from orion.dependence.inspection import Inspectable, Inspection, Ints

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 
 from orion.cost.grid import counters_of, likely_trips
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Buffered
 from orion.ir.nodes import For, If, Slice, Stmt, Subscript, Update, While, count_names, every

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from orion.analysis.analyses import Analyses, Analysis
 from orion.analysis.limits import against_stronger, with_limits
 from orion.analysis.one_loop import AnalysedLoop, origin_of
 from orion.cost.caches import USUAL, Caches
 from orion.cost.worth import depth_of, work_of
+from orion.dataclass import dataclass, replace
 from orion.ir.function import Function
 from orion.ir.program import Program
 from orion.ir.types import Types

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from orion.cost.extents import evaluated
 from orion.cost.placement import Placement, PlacementKind, array_bytes
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass, replace
 from orion.dependence.announcer import Announcer
 from orion.ir.types import Types
 from orion.plan.plan import Listed, LoopPlan, Served

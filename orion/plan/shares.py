@@ -4,13 +4,13 @@ shared out."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from math import prod
 
 from orion.cost.candidate import Strategy
 from orion.cost.extents import UNKNOWN_TRIPS, coordinate_ranges
 from orion.cost.sizes import Sizes
 from orion.cost.worth import body_ns, rounds_of, work_ns
+from orion.dataclass import dataclass, replace
 from orion.ir.nodes import For
 from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, ScalarType, SparseType, Types

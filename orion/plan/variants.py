@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.worth import Work
+from orion.dataclass import dataclass
 from orion.ir.program import Program
 from orion.plan.plan import Verdict
 from orion.rewrites.fuse.found import Found

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from orion.analysis.one_loop import TimeTiles
+from orion.dataclass import dataclass
 from orion.dependence.access import Dependence
 from orion.source import Span
 

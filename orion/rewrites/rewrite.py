@@ -7,11 +7,11 @@ table in its order, and note the names of those that they took.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 
 from orion.analysis.analyses import Analyses, Analysis
 from orion.analysis.one_loop import AnalysedLoop
 from orion.cost.caches import Caches
+from orion.dataclass import dataclass, field
 from orion.dependence.study import Study
 from orion.ir.function import Function
 from orion.ir.program import Program

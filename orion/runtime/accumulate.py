@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.accumulator import are_near, not_neutral
+from orion.dataclass import dataclass
 from orion.ir.function import Accumulated, Function
 from orion.ir.python_names import PythonNames
 from orion.kernel.calling import Argument

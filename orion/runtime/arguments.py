@@ -5,7 +5,6 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from weakref import ref
 
@@ -16,6 +15,7 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.aside import aside
+from orion.dataclass import dataclass, field
 from orion.kernel.calling import Argument, tile_boxes
 from orion.plan.plan import Inspected, LoopPlan
 from orion.runtime.local_arrays import LocalArray

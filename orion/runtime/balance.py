@@ -21,11 +21,10 @@ and tiles move with their data. Two things keep noise from moving them back and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.plan.deal import shares
 
 CALLS, MOST_CALLS = 3, 48

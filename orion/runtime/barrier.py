@@ -9,11 +9,11 @@ enough.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.runtime.arguments import read_only
 from orion.schedule.schedule import Ints
 

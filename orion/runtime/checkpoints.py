@@ -12,7 +12,6 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -28,6 +27,7 @@ from orion.arrays.dense import DenseArray
 from orion.arrays.files.archive import read_archive, write_archive
 from orion.arrays.replica import Replicated
 from orion.arrays.sparse import SparseArray
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, CheckpointWarning, OrionError, StorageError, describe
 from orion.runtime.accumulator_state import in_numbers, take_values, values_in
 from orion.runtime.replica_state import begin_again, centre_of, check_momentum, in_parts

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.kernel.calling import ANEW, NOWHERE, Argument
 from orion.passes.extremes import AGAINST, NANS_WIN
 from orion.schedule.schedule import Ints, Schedule

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 from weakref import ref
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.dataclass import dataclass
 from orion.ir.assumed import Held
 
 SAMPLED = 64

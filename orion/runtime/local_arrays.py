@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from orion.dataclass import dataclass, field
 
 KEPT_BYTES = 1 << 28
 """Arrays of a function that are not returned are kept for its next call up to this size together."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.aligned import aligned_zeros
+from orion.dataclass import dataclass, replace
 from orion.kernel.calling import (
     ABORT,
     ALARM,

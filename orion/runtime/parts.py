@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.kernel.calling import RESULTS, Walk, neutral
 from orion.plan.plan import Copies, Tiled
 from orion.runtime.accumulate import Accumulation, accumulations_among

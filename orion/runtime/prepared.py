@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from orion.cost.grid import DISPATCH_NS, predicted_ns
+from orion.dataclass import dataclass, replace
 from orion.ir.program import Program, RunLoop, Scalars
 from orion.kernel.calling import Argument, KernelSource
 from orion.plan.deal import dealt_by_times

@@ -7,7 +7,6 @@ what is returned of it says which array it is, and which part (`Part`); whoever 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from orion.arrays.accumulator import Returned
 from orion.arrays.dense import DenseArray
 from orion.arrays.parts import are_small
 from orion.arrays.sparse import SparseArray
+from orion.dataclass import dataclass, replace
 from orion.frontend.scope import plain_number
 from orion.ir.function import Function
 from orion.runtime.local_arrays import LocalArray

@@ -8,7 +8,6 @@ import reprlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from numbers import Integral
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 from orion.arrays.storage import IN_MEMORY, Storage, storage_from
 from orion.aside import aside
 from orion.cores import cores
+from orion.dataclass import dataclass, replace
 from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
 from orion.ir.recent import Recent
 from orion.runtime.backend import Backend, LocalBackend, RunsAgain

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from weakref import ref
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from orion.arrays.dense import DenseArray
 from orion.arrays.frozen import is_frozen
 from orion.cost.sizes import NOTHING_SHOWN, Asked, Shown
+from orion.dataclass import dataclass, field
 from orion.ir.assumed import Covers, Has, Property
 from orion.runtime.contents import SeenContents
 from orion.schedule.distinct import distinct

@@ -17,10 +17,10 @@ from __future__ import annotations
 import linecache
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from orion.arrays.accumulator import Returned
+from orion.dataclass import dataclass, replace
 from orion.errors import of_user
 from orion.ir.exposed import exposed_reads
 from orion.ir.nodes import Elements, Range, Stmt, names_in

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from orion.cost.extents import evaluated
+from orion.dataclass import dataclass, field
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import Break, Continue, For, Return, Stmt, every, names_in
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step, blocks_of

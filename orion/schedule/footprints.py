@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import gcd, prod
 from operator import mul
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.conflicts import CapReached, capped
 from orion.ir.nodes import Subscript, every
 from orion.ir.types import Shapes

@@ -7,9 +7,9 @@ refusal must name the user's expression.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 
+from orion.dataclass import dataclass, field
 from orion.ir.constants import fold
 from orion.ir.nodes import (
     INTEGER,

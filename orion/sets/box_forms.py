@@ -7,9 +7,9 @@ affine in x, piece by piece (parametric integer programming, Feautrier 1988, by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.sets.coalesced import coalesced
 from orion.sets.names import number_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
+from orion.dataclass import dataclass
 from orion.sets.names import RESERVED
 
 EQUALS = re.compile(r"(?<![<>!])=")

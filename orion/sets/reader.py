@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from orion.dataclass import dataclass
 from orion.sets.linear import Linear, comparisons
 from orion.sets.names import isl_value
 

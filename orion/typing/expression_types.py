@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
 from orion.ir.cures import over_elements
 from orion.ir.nodes import (

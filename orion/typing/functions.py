@@ -9,12 +9,12 @@ types. Those that have one are compiled otherwise than by name, or cost less tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import INTEGER, LIST, NARROW, STORE
 from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result

@@ -7,11 +7,11 @@ statements until nothing changes; types only ever widen, so that this ends.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
+from orion.dataclass import dataclass, field
 from orion.errors import UnsupportedLoopError
 from orion.ir.constants import constant_value
 from orion.ir.cures import hold, over_elements

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from orion.dataclass import dataclass, field
 from orion.errors import leaves_64_bits, of_user
 from orion.ir.function import Function
 from orion.ir.nodes import Call, Const, Node, Var, walk

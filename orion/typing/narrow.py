@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.assigned import ASSIGNING, assigned_by
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import (

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Subscript, Tuple, Unary, Var
 from orion.ir.printer import print_expr

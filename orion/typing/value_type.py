@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.ir.nodes import Const, Expr, Unary, Var
 from orion.ir.spans import NOWHERE
 from orion.typing.dtypes import Kind, promote

@@ -24,13 +24,13 @@ bits, and that a kernel runs its text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, assert_never
 
 import numpy as np
 
 from orion.analysis.one_loop import Origin
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.inspection import Inspection
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names

@@ -8,10 +8,10 @@ conflict over it where some e has (x → e ∈ W and y → e ∈ R ∪ W) or (x 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import Subscript, Var
 from orion.ir.printer import print_expr
 from orion.sets.coalesced import coalesced

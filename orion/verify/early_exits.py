@@ -11,9 +11,9 @@ Read from the text. What the plan says of it, and how the planner found it, is n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names, own_level
 from orion.ir.nodes import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import Node
 from orion.verify.text_values import Definition, all_of, names_of
 

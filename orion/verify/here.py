@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from orion.dataclass import dataclass, field
 from orion.ir.nodes import Expr, Logic, Unary
 from orion.verify.text_values import Scope, UnprovedError
 

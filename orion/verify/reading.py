@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import count
 from math import prod
 
 import numpy as np
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.assigned import assigned_places, holds_break, own_level
 from orion.ir.function import Function
 from orion.ir.nodes import (

@@ -13,9 +13,9 @@ nothing after the loop needs it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_scalars

@@ -20,12 +20,12 @@ that is not affine, is no proof: it is said what could not be proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
 from orion.analysis.one_loop import Origin
+from orion.dataclass import dataclass, field
 from orion.dependence.conflicts import CapReached, capped
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_places

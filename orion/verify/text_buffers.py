@@ -13,9 +13,9 @@ those that are copied and not used. Beside that, places are proved to lie in the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.ir.nodes import Assign, Expr, Stmt, Subscript, Update, every, walk
 from orion.ir.program import Buffer

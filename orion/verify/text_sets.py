@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass, field
 from orion.sets.coalesced import coalesced as in_fewer_pieces
 from orion.verify.text_values import UnprovedError
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass, field
 from orion.ir.constants import fold
 from orion.ir.nodes import INTEGER, Binary, Call, Choose, Compare, Const, Count, Dim, Expr, Logic, Unary, Var
 from orion.rewrites.skewed_buffers.halfspaces import Form, combined

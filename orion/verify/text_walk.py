@@ -16,10 +16,10 @@ Feautrier 1992 and of Kelly and Pugh 1995, level by level rather than as one vec
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass, field
 from orion.errors import PlanError
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Assign, Call, Const, Expr, For, If, Pass, Range, Stmt, Subscript, Var, names_in

@@ -13,13 +13,13 @@ relation itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.schedule.blocks import UNBOUNDED
 from orion.schedule.schedule import Ints, Schedule

@@ -7,13 +7,13 @@ unordered one), and let d, e be loop dimensions. A strategy says which Δ it tak
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orion.cost.candidate import Candidate, Strategy
+from orion.dataclass import dataclass, field
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import CapReached, capped
 from orion.sets.maps import Maps

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from orion.arrays.files.lines import Row
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, DataFormatError, describe
 
 Column = str | int

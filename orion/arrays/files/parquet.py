@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from orion.arrays.files.columns import Column
 from orion.arrays.sparse import SparseArray, adopt
 from orion.arrays.storage import KeyPieces, Pieces, current_storage
 from orion.aside import aside
+from orion.dataclass import dataclass
 from orion.errors import ArgumentError, DataFormatError, describe
 from orion.tracebacks import ends_in_users_line
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html import escape
 
 from orion.cost.candidate import Strategy
+from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import told_conflicts
 from orion.inspect.text.telling import each_for
 from orion.inspect.text.words import choice_in_words

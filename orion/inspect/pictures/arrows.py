@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.inspect.pictures.shapes import INK, PAPER, arrow, rectangle, text, text_width
 from orion.inspect.text.conflicts import Conflict, conflicts_of
 from orion.inspect.text.words import listed

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.dependence.bounds import fix_parameters
 from orion.plan.plan import LoopPlan
 

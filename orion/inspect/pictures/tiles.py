@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.inspect.pictures.arrows import Box, Entry, arrows_over, key_of_arrows, patterns_of
 from orion.inspect.pictures.outline import Plane, plane_of
 from orion.inspect.pictures.shapes import (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from orion.cost.worth import STARTED_NS, SYNC_NS
+from orion.dataclass import dataclass
 from orion.inspect.profiles.numbers import LoopNumbers, Numbers, Rate
 from orion.inspect.text.words import bytes_in_words, counted, listed, place, time_in_words
 from orion.runtime.profile.records import LoopLabel

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.runtime.profile.collector import Collector, LoopSums, TilesOfWorker, WorkerSums
 from orion.runtime.profile.records import LoopLabel
 

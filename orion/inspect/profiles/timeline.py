@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.inspect.pictures.shapes import EDGE, FAINT, INK, WORKERS, document, line, rectangle, text, text_width
 from orion.inspect.profiles.bottleneck import Bottleneck
 from orion.inspect.text.words import listed, place, time_in_words

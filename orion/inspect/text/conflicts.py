@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.dependence.access import Access, Dependence
 from orion.plan.explain import Told, happens, iterations_in_words, witness
 from orion.plan.plan import LoopPlan

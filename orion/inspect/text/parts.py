@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from orion.cost.candidate import Strategy
+from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import sizing_reasons
 from orion.inspect.text.words import blocks_in_words, counted, lines_in_words, listed, strategy_in_words
 from orion.ir.nodes import Assign, For, If, Stmt, Var, walk

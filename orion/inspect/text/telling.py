@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, ruled_out, sizing_reasons
 from orion.inspect.text.parts import has_list
 from orion.inspect.text.words import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 from textwrap import wrap
 
+from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import assert_never
 
+from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_on_for

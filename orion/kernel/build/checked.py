@@ -10,6 +10,8 @@ from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
 
+from orion.kernel.build.machine_code import set_up_compiler
+
 DIGEST_BYTES = sha256().digest_size
 
 
@@ -30,6 +32,8 @@ class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
         data = Path(self._data_path(name)).read_bytes()
         if sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
             raise OSError(f"{self._data_path(name)} is damaged")
+        if b"numba.np.arraymath" in data:  # a module that is imported as it is unpickled
+            set_up_compiler()
         return pickle.loads(data[DIGEST_BYTES:])
 
     def _save_data(self, name: str, data: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +12,7 @@ from numba import types
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.errors import UnsupportedLoopError, describe, of_user
 from orion.kernel.build.entries import OWN, Packer, address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable

@@ -11,7 +11,6 @@ import math
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -39,6 +38,7 @@ from orion.arrays.at_once import AtOnce, threads_for
 from orion.arrays.check import Arrays
 from orion.arrays.dtypes import SUPPORTED
 from orion.arrays.steps import Calling, Filter, MapKeys, MapValues, Part, Shuffle, Step
+from orion.dataclass import dataclass
 from orion.kernel.build import as_python
 from orion.kernel.build.whole import NotCompiledError, compiled_copy, outside_of, with_helpers
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -22,9 +23,13 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import BaseNativeLowering, NativeLowering
+from numba.core.types import UniTuple  # type: ignore[attr-defined]
+from numba.core.untyped_passes import TranslateByteCode
 from numba.extending import intrinsic
+from numba.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
+from orion.kernel.build.shared_values import SharedValues
 from orion.kernel.calling import SLOT
 
 I64 = ir.IntType(64)
@@ -33,6 +38,14 @@ ENTRY = (types.int64, types.int64, types.int64)
 
 FIXED = types.Array(types.int64, 1, "C", readonly=True)
 FLAGS = types.Array(types.int64, 1, "C")
+
+WALK = (types.int64, FIXED, FIXED, types.int64, FIXED, FIXED, FIXED, FLAGS, FLAGS)
+FIXED_ROWS = types.Array(types.int64, 2, "C", readonly=True)
+FOLLOW = (FIXED_ROWS, FLAGS, FIXED_ROWS, FLAGS)
+"""The types of what a walk is given, and what follows instructions (`orion.kernel.build.walker`)."""
+
+AHEAD_OF_LENGTHS = 5
+"""How many numbers Numba's record of an array has before its lengths, the last of which is the address."""
 
 OWN = 2
 """How many arguments of a tile are no part of the block: its number and the round."""
@@ -56,24 +69,54 @@ bytes of a slot."""
 class EntryLower(Lower):  # type: ignore[misc]
     """Numba's lowering, with the entry in place of the wrapper for Python."""
 
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        """Add the entry to the library of the tile, by the name that the wrapper would have."""
-        context, described, convention = self.context, self.fndesc, self.context.call_conv
-        module = context.create_module("entry")
-        of_tile, of_entry = (
-            convention.get_function_type(*kinds)
-            for kinds in ((described.restype, described.argtypes), (types.none, ENTRY))
-        )
-        tile = ir.Function(module, of_tile, described.llvm_func_name)
-        entry = ir.Function(module, of_entry, described.llvm_cpython_wrapper_name)
+    def lower_normal_function(self, described: Any) -> None:
+        """Add the tile to its module, and the entry by the name that the wrapper would have."""
+        super().lower_normal_function(described)
+        convention = self.context.call_conv
+        kind = convention.get_function_type(types.none, ENTRY)
+        entry = ir.Function(self.module, kind, described.llvm_cpython_wrapper_name)
         builder = ir.IRBuilder(entry.append_basic_block("entry"))
         _, raised, block, number, round = entry.args
-        fields = _Fields(context, builder, block)
-        arguments = [number, round, *(fields.value(kind) for kind in described.argtypes[OWN:])]
-        packed = convention._get_arg_packer(described.argtypes).as_arguments(builder, arguments)
-        unused = cgutils.alloca_once(builder, tile.function_type.args[0].pointee)
-        builder.ret(builder.call(tile, [unused, raised, *packed]))
-        self.library.add_ir_module(module)
+        fields = _Fields(self.context, builder, block)
+        packed = [part for kind in described.argtypes[OWN:] for part in fields.packed(kind)]
+        unused = cgutils.alloca_once(builder, self.function.args[0].type.pointee)
+        builder.ret(builder.call(self.function, [unused, raised, number, round, *packed]))
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        """Leave it: the entry is there already."""
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        """Load an element as Numba does, without looking through all that `getitem` may mean."""
+        place = self._place(value, index)
+        if place is None:
+            return super().lower_getitem(resty, expr, value, index, signature)
+        kind = self.typeof(value.name)
+        found = self.context.unpack_value(self.builder, kind.dtype, place, align=None if kind.aligned else 1)
+        return self.context.cast(self.builder, found, kind.dtype, resty)
+
+    def lower_setitem(self, target: Any, index: Any, value: Any, signature: Any) -> Any:
+        """Store an element in the same way."""
+        place = self._place(target, index)
+        if place is None:
+            return super().lower_setitem(target, index, value, signature)
+        kind = self.typeof(target.name)
+        number = self.context.cast(self.builder, self.loadvar(value.name), self.typeof(value.name), kind.dtype)
+        return self.context.pack_value(self.builder, kind.dtype, number, place, align=None if kind.aligned else 1)
+
+    def _place(self, array: Any, index: Any) -> Any:
+        """The address of an element at unsigned subscripts; None where it is something else."""
+        kind, given = self.typeof(array.name), self.typeof(index.name)
+        is_tuple = isinstance(given, UniTuple)
+        count, subscript = (given.count, given.dtype) if is_tuple else (1, given)
+        if not isinstance(kind, types.Array) or kind.ndim != count or subscript != types.uint64:
+            return None
+        if not isinstance(kind.dtype, types.Number | types.Boolean) or self.context.enable_boundscheck:
+            return None
+        record, found, builder = self.loadvar(array.name), self.loadvar(index.name), self.builder
+        parts = cgutils.unpack_tuple(builder, found) if is_tuple else [found]
+        data, *sizes = (builder.extract_value(record, AHEAD_OF_LENGTHS + k) for k in range(-1, 2))
+        lengths, strides = (cgutils.unpack_tuple(builder, one) for one in sizes)
+        return cgutils.get_item_pointer2(self.context, builder, data, lengths, strides, kind.layout, parts)
 
 
 class _Fields:
@@ -84,28 +127,41 @@ class _Fields:
         self._slots = builder.inttoptr(block, I64.as_pointer())
         self._at = 0
 
-    def value(self, kind: types.Type) -> Any:
-        if not isinstance(kind, types.Array):
-            return self._context.data_model_manager[kind].from_data(
-                self._builder, self.next(self._context.get_data_type(kind))
-            )
-        return self.array(kind, self.next(I64), *([self.next(I64) for _ in range(kind.ndim)] for _ in range(2)))
+    def packed(self, kind: types.Type) -> list[Any]:
+        """The next argument, of that type, as a function takes it."""
+        if isinstance(kind, types.Array):
+            address = self.next(I64)
+            return self.parts(kind, address, *([self.next(I64) for _ in range(kind.ndim)] for _ in range(2)))
+        stored = self.next(self._context.get_data_type(kind))
+        value = self._context.data_model_manager[kind].from_data(self._builder, stored)
+        packer = self._context.call_conv._get_arg_packer((kind,))
+        return [*packer.as_arguments(self._builder, [value])]
 
     def array(self, kind: types.Array, address: Any, lengths: Sequence[Any], strides: Sequence[Any]) -> Any:
         array = self._context.make_array(kind)(self._context, self._builder)
-        array.meminfo, array.parent = (cgutils.get_null_value(one.type) for one in (array.meminfo, array.parent))
-        array.data = self._builder.inttoptr(address, array.data.type)
-        array.itemsize = I64(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
-        count = I64(1)
-        for length in lengths:
-            count = self._builder.mul(count, length)
-        array.nitems = count
+        *parts, array.data = self.parts(kind, address, lengths, strides)[:AHEAD_OF_LENGTHS]
+        array.meminfo, array.parent, array.nitems, array.itemsize = parts
         array.shape, array.strides = (cgutils.pack_array(self._builder, one, I64) for one in (lengths, strides))
         return array._getvalue()
 
+    def parts(self, kind: types.Array, address: Any, lengths: Sequence[Any], strides: Sequence[Any]) -> list[Any]:
+        """What Numba's record of an array has, one number after the other."""
+        meminfo, parent, _, _, data, _, _ = self._context.get_value_type(kind).elements
+        count, size = reduce(self._builder.mul, lengths) if lengths else I64(1), as_dtype(kind.dtype).itemsize
+        return [
+            meminfo(None),
+            parent(None),
+            count,
+            I64(size),
+            self._builder.inttoptr(address, data),
+            *lengths,
+            *strides,
+        ]
+
     def next(self, kind: Any) -> Any:
         place = self._builder.gep(self._slots, [I64(self._at)])
-        self._at += -(-self._context.get_abi_sizeof(kind) // SLOT)
+        size = self._context.get_abi_sizeof(kind) if isinstance(kind, ir.LiteralStructType) else SLOT
+        self._at += -(-size // SLOT)
         return self._builder.load(self._builder.bitcast(place, kind.as_pointer()))
 
 
@@ -131,32 +187,63 @@ class TileCompiler(CompilerBase):  # type: ignore[misc]
         self.state.flags.noalias = self.state.flags.no_cfunc_wrapper = True
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [(EntryLowering if one is NativeLowering else one, text) for one, text in passes.passes]
+        passes.add_pass_after(SharedValues, TranslateByteCode)
         passes.finalize()
         return [passes]
 
 
 def address_of(dispatcher: Any) -> int:
     """The address of the entry of a tile that has been compiled."""
+    return _address(dispatcher, "llvm_cpython_wrapper_name")
+
+
+def own_address_of(dispatcher: Any) -> int:
+    """The address of a compiled function itself."""
+    return _address(dispatcher, "llvm_func_name")
+
+
+def _address(dispatcher: Any, name: str) -> int:
     (found,) = dispatcher.overloads.values()
-    return int(found.library.get_pointer_to_function(found.fndesc.llvm_cpython_wrapper_name))
+    return int(found.library.get_pointer_to_function(getattr(found.fndesc, name)))
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def run_tile(typing: Any, entry: Any, block: Any, tile: Any, round: Any) -> Any:
-    """Call the entry of a tile. What it raises goes on from here."""
+def _called_at(*kinds: types.Type) -> Any:
+    """What calls the function at an address that takes arguments of these types. What it raises goes on from here."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         convention = context.call_conv
-        kind = convention.get_function_type(types.none, ENTRY)
+        kind = convention.get_function_type(types.none, kinds)
         function = builder.inttoptr(args[0], kind.as_pointer())
         unused, raised = (cgutils.alloca_once(builder, one.pointee) for one in kind.args[:2])
-        code = builder.call(function, [unused, raised, *args[1:]])
+        packed = convention._get_arg_packer(kinds).as_arguments(builder, args[1:])
+        code = builder.call(function, [unused, raised, *packed])
         status = convention._get_return_status(builder, code, builder.load(raised))
         with builder.if_then(status.is_error, likely=False):
             convention.return_status_propagate(builder, status)
         return context.get_dummy_value()
 
-    return types.void(types.int64, *ENTRY), generate
+    return types.void(types.int64, *kinds), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_tile(typing: Any, entry: Any, block: Any, tile: Any, round: Any) -> Any:
+    """Call the entry of a tile."""
+    return _called_at(*ENTRY)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_walk(
+    typing: Any, walk: Any, entry: Any, block: Any, tiles: Any, round: Any, offsets: Any, waits: Any, lags: Any,
+    done: Any, control: Any,
+) -> Any:  # fmt: skip
+    """Call a walk."""
+    return _called_at(*WALK)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def run_follow(typing: Any, follow: Any, rows: Any, registers: Any, table: Any, state: Any) -> Any:
+    """Call what follows instructions."""
+    return _called_at(*FOLLOW)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -175,9 +262,8 @@ def fixed_at(typing: Any, table: Any, row: Any, column: Any) -> Any:
 def matrix_at(typing: Any, table: Any, row: Any, column: Any, width: Any) -> Any:
     """The matrix of 64-bit integers that a table has the address and the number of rows of, with rows of a known
     length. It is not written."""
-    found = types.Array(types.int64, 2, "C", readonly=True)
-    length, generate = width.literal_value, _at(found, table)[1]
-    return found(table, row, column, width), lambda *given: generate(*given, length)
+    length, generate = width.literal_value, _at(FIXED_ROWS, table)[1]
+    return FIXED_ROWS(table, row, column, width), lambda *given: generate(*given, length)
 
 
 def _at(found: types.Array, table: types.Array) -> Any:
@@ -346,8 +432,6 @@ def _check(value: Any, wanted: Expected | None) -> bool:
 
 
 def _expected(kind: types.Array) -> Expected:
-    from numba.np.numpy_support import as_dtype
-
     return as_dtype(kind.dtype), kind.ndim, kind.layout == "C"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.kernel.build.compile import left_by
-from orion.kernel.build.walker import follower
+from orion.kernel.build.walker import follower, walk_address
 from orion.kernel.calling import KernelSource
 from orion.kernel.instructions import BLOCK, COLUMNS, CONTROL, RUNNING
 
@@ -21,7 +21,7 @@ class Table:
         """`loops` are its rows, with arrays in place of their addresses and lengths."""
         self.rows: NDArray[np.int64] = np.empty((len(loops), COLUMNS), np.int64)
         for row, (entry, takes, *arrays) in zip(self.rows, loops, strict=True):
-            row[:BLOCK] = entry, takes
+            row[:BLOCK] = entry, walk_address(takes)
             row[BLOCK:] = [number for one in arrays for number in (one.__array_interface__["data"][0], one.size)]
         self.rows.flags.writeable = False
         self.kept = tuple(loops)

@@ -1,12 +1,13 @@
-"""Machine code from Numba's disk cache, without setting up Numba's compiler first.
+"""Machine code from Numba's disk cache, without setting up Numba's compiler first; and that set up without SciPy.
 
-Numba loads every type and function that it knows before it looks into its cache (0.3 s, most of it SciPy's linear
-algebra). To run code that is there already, its runtime for arrays and the code itself are enough (0.02 s).
+Numba loads every type and function that it knows before it looks into its cache (0.3 s, nearly half of it SciPy's
+linear algebra). To run code that is there already, its runtime for arrays and the code itself are enough (0.02 s).
 """
 
 from __future__ import annotations
 
 import contextlib
+from importlib.util import find_spec
 from typing import Any
 
 from numba.core.caching import NullCache
@@ -30,6 +31,28 @@ def load_machine_code(dispatcher: Any, signature: Any) -> bool:
             return True
     except Exception:
         return bool(dispatcher.overloads)
+
+
+def set_up_compiler() -> None:
+    """Import a module of Numba's that would import SciPy's linear algebra just to learn that there is one.
+
+    Numba imports it again where a product or a decomposition is compiled. Whatever goes wrong, Numba's own way is left.
+    """
+    with contextlib.suppress(Exception), global_compiler_lock:
+        from numba.np import linalg
+
+        ensure_blas = linalg.ensure_blas
+        linalg.ensure_blas = _find_blas
+        try:
+            import numba.np.arraymath  # noqa: F401
+        finally:
+            linalg.ensure_blas = ensure_blas
+
+
+def _find_blas() -> None:
+    """Raise ImportError where there is no SciPy."""
+    if find_spec("scipy") is None:
+        raise ImportError("no SciPy")
 
 
 def give_up_cache(dispatchers: list[Any]) -> None:

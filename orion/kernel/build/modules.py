@@ -18,7 +18,8 @@ from numba.core.errors import NumbaError
 from orion.errors import UnsupportedLoopError, describe
 from orion.kernel.build.cache import in_words, load_module, machine, tell_not_kept
 from orion.kernel.build.folder import check_current_folder
-from orion.kernel.build.machine_code import give_up_cache, load_machine_code
+from orion.kernel.build.machine_code import give_up_cache, load_machine_code, set_up_compiler
+from orion.kernel.build.slice_errors import short_slice_errors
 
 SUPPORT = (
     "buffers",
@@ -33,7 +34,14 @@ SUPPORT = (
     "taking",
     "vectors",
 )
-RUNTIME_FILES = ("calling.py", "build/entries.py", "../keyed_random.py", *(f"support/{name}.py" for name in SUPPORT))
+RUNTIME_FILES = (
+    "calling.py",
+    "../keyed_random.py",
+    "build/entries.py",
+    "build/shared_values.py",
+    "build/slice_errors.py",
+    *(f"support/{name}.py" for name in SUPPORT),
+)
 NUMBA_SETTINGS = (
     "OPT", "CPU_NAME", "CPU_FEATURES", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "BOUNDSCHECK", "USING_SVML",
 )  # fmt: skip
@@ -67,16 +75,22 @@ def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[typ
             return
         if not load_machine_code(dispatcher, signature):
             check_current_folder()
-            try:
-                dispatcher.compile(signature)
-            except NumbaError:
-                raise
-            except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
-                if isinstance(error, OSError):
-                    tell_not_kept(in_words(error, dispatcher._cache.cache_path))
-                give_up_cache(dispatchers(module))
-                dispatcher.compile(signature)
+            set_up_compiler()
+            _compile(module, dispatcher, signature)
         dispatcher.disable_compile()  # scalars are converted, and other arrays refused, rather than compiled for
+
+
+def _compile(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
+    with short_slice_errors():
+        try:
+            dispatcher.compile(signature)
+        except NumbaError:
+            raise
+        except Exception as error:  # the cache is damaged, which may show in any way, or cannot be written
+            if isinstance(error, OSError):
+                tell_not_kept(in_words(error, dispatcher._cache.cache_path))
+            give_up_cache(dispatchers(module))
+            dispatcher.compile(signature)
 
 
 def dispatchers(module: ModuleType) -> list[Any]:

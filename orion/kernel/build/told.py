@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from orion.errors import ArgumentError, OutOfBoundsError, describe, too_wide
+from orion.kernel.build.slice_errors import SliceError
 from orion.kernel.calling import KernelSource
 from orion.kernel.emit.draws import NO_SITE
 from orion.keyed_random import nothing_between
@@ -30,6 +31,8 @@ WORDS = (
 
 def told(error: Exception, source: KernelSource) -> Exception:
     """An error that Numba raised, told about the user's source where more is known about it."""
+    if isinstance(error, SliceError):
+        return _of_lengths(error, source)
     if isinstance(error, ZeroDivisionError) and error.args and isinstance(error.args[0], int):
         place = source.sites[error.args[0]].span
         hint = "test the divisor first; NumPy's numbers, such as elements of arrays, give inf, nan or 0 instead"

@@ -17,16 +17,13 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from orion.kernel.build.entries import FIXED, FLAGS
+from orion.kernel.build.entries import FLAGS, FOLLOW, WALK, own_address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
 from orion.kernel.build.walker_text import TEXT
 
-SIGNATURE = (types.int64, FIXED, FIXED, types.int64, FIXED, FIXED, FIXED, FLAGS, FLAGS)
 _TABLE = types.Array(types.int64, 2, "C")
-_FIXED_TABLE = types.Array(types.int64, 2, "C", readonly=True)
 AGAIN = (FLAGS, _TABLE, FLAGS, _TABLE, _TABLE, _TABLE)
-PACKS = (FLAGS, types.Array(types.int64, 2, "C"), FLAGS)
-FOLLOWS = (_FIXED_TABLE, FLAGS, _FIXED_TABLE, FLAGS)
+PACKS = (FLAGS, _TABLE, FLAGS)
 
 
 NOTHING = np.zeros(0, np.int64)
@@ -36,66 +33,59 @@ NOTHING.setflags(write=False)
 
 
 @cache
+def _compiled(name: str, *signature: types.Type) -> Any:
+    module = walker_module()
+    function = getattr(module, name)
+    compile_dispatcher(module, function, signature)
+    return function
+
+
 def walker(takes_tiles: bool = False) -> Any:
     """Return the compiled function, `walk_taking` where workers take tiles of each other."""
-    module = walker_module()
-    function = module.walk_taking if takes_tiles else module.walk
-    compile_dispatcher(module, function, SIGNATURE)
-    return function
+    return _compiled("walk_taking" if takes_tiles else "walk", *WALK)
 
 
 @cache
+def walk_address(takes_tiles: bool) -> int:
+    """Return the address by which `follow` calls it."""
+    return own_address_of(walker(takes_tiles))
+
+
 def packing() -> Any:
     """Return the compiled function that puts arrays into blocks."""
-    function = walker_module().pack
-    compile_dispatcher(walker_module(), function, PACKS)
-    return function
+    return _compiled("pack", *PACKS)
 
 
-@cache
 def repeating() -> Any:
     """Return the compiled function that makes ready for arrays like those before."""
-    function = walker_module().again
-    compile_dispatcher(walker_module(), function, AGAIN)
-    return function
+    return _compiled("again", *AGAIN)
 
 
-@cache
 def follower() -> Any:
     """Return the compiled function that follows instructions: it is given these, int64 (rows, 4), the registers, the
     table, int64 (loops + 1, COLUMNS), and the state."""
-    walker(), walker(takes_tiles=True)
-    function = walker_module().follow
-    compile_dispatcher(walker_module(), function, FOLLOWS)
-    return function
+    return _compiled("follow", *FOLLOW)
 
 
 @cache
-def server() -> Any:
+def server() -> Callable[..., None]:
     """Return the compiled function of a worker that does what is posted (`orion.kernel.parking`): it is given its box,
-    int64 (BOX,)."""
-    return _leading("serve", (FLAGS,))
+    int64 (1, BOX)."""
+    return partial(_compiled("serve", types.int64, _TABLE), own_address_of(follower()))
 
 
 @cache
-def leader() -> Any:
+def leader() -> Callable[..., bool]:
     """Return that of worker 0: it is given the boxes, int64 (workers, BOX), what `follow` is, the control rows, and
     whether it was called already."""
-    return _leading("lead", (_TABLE, *FOLLOWS, _TABLE, types.boolean))
+    lead = _compiled("lead", types.int64, _TABLE, *FOLLOW, _TABLE, types.boolean)
+    return partial(lead, own_address_of(follower()))
 
 
-@cache
 def gatherer() -> Any:
     """Return the compiled function that waits until all workers have done what was posted, given boxes and control
     rows."""
-    return _leading("gather", (_TABLE, _TABLE))
-
-
-def _leading(name: str, signature: tuple[types.Type, ...]) -> Any:
-    follower()
-    function = getattr(walker_module(), name)
-    compile_dispatcher(walker_module(), function, signature)
-    return function
+    return _compiled("gather", _TABLE, _TABLE)
 
 
 def meeting_walk() -> Callable[..., None]:

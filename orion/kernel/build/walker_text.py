@@ -7,9 +7,12 @@ WALK = '''\
 
 import math
 
+from numba import int64
+
 from orion.kernel.build.entries import (
     DATA, DTYPE, FLAGGED, KIND, LENGTHS, OF_LAYOUT, RANK, STRIDES, address, array_at, as_bits, as_float, fixed_at,
-    is_past_product, loaded, loaded_byte, matrix_at, run_tile, single_bits, store, store_byte,
+    is_past_product, loaded, loaded_byte, matrix_at, run_follow, run_tile, run_walk, single_bits,
+    store, store_byte,
 )
 from orion.kernel.calling import ABORT, ALARM, EVERYONE, GO, NOWHERE, RAISED
 from orion.kernel.instructions import (
@@ -17,11 +20,11 @@ from orion.kernel.instructions import (
     ENTRY, EXACT, FABS, FADD, FAT_MOST, FCHOOSE, FDIVIDE, FLEAST_OF, FLESS, FLOAT, FMOST_OF, FMULTIPLY, FPRODUCT,
     FSAME, FSUBTRACT, FSUM, JUMP, LAGS, LAST, LEAST, LEAST_OF, LEFT, LESS, LOAD, LOAD_BYTE, MEET, MEETINGS, MOST,
     MOST_OF, MULTIPLY, NANS_WIN, NEXT, OR, OTHER, PDIVIDE, PICK, PICK_BYTE, POWER, PRODUCT, PROOT, PUT, REMAINDER,
-    ROOT, ROUNDS, RUN, RUNNING, SAME, SINGLE, START, STARTS, SUBTRACT, SUM, TAKES, TILES, TRIP, TRUNCATE, WADD, WAITS,
-    WAIT_OFFSETS, WDIVIDE, WHEN, WMULTIPLY, WORKER, WREMAINDER, WSUBTRACT, XOR,
+    ROOT, ROUNDS, RUN, RUNNING, SAME, SINGLE, START, STARTS, SUBTRACT, SUM, TILES, TRIP, TRUNCATE, WADD, WAITS,
+    WAIT_OFFSETS, WALK, WDIVIDE, WHEN, WMULTIPLY, WORKER, WREMAINDER, WSUBTRACT, XOR,
 )
 from orion.kernel.parking import (
-    AWAY, BOX, CALLED, IDLE_SPINS, IDLE_YIELDS, OWN_STATE, PARKED, POSTED, REGISTERS, ROWS, SPINS, STATE, TABLE,
+    AWAY, CALLED, IDLE_SPINS, IDLE_YIELDS, OWN_STATE, PARKED, POSTED, REGISTERS, ROWS, SPINS, STATE, TABLE,
 )
 from orion.kernel.support.intrinsics import (
     compare_exchange, end_raising, finish, give_way, has_raised, is_alarmed, is_left, is_ready, is_to_leave,
@@ -47,7 +50,7 @@ def walk(entry, block, tiles, round, wait_offsets, waits, lags, done, control):
 
 @walk_function
 def walk_taking(entry, block, tiles, round, wait_offsets, waits, lags, done, control):
-    own, other, patience = 0, 0, PATIENCE
+    own, other, patience = int64(0), int64(0), int64(PATIENCE)
     while True:
         tile, own, other, patience = take(
             tiles, own, other, patience, round, wait_offsets, waits, lags, done, control
@@ -148,10 +151,7 @@ def follow(rows, registers, table, state):
             tiles, offsets = fixed_at(table, loop, TILES), fixed_at(table, loop, WAIT_OFFSETS)
             waits, lags = fixed_at(table, loop, WAITS), fixed_at(table, loop, LAGS)
             done = array_at(table, loop, DONE)
-            if table[loop, TAKES]:
-                walk_taking(entry, block, tiles, round, offsets, waits, lags, done, own)
-            else:
-                walk(entry, block, tiles, round, offsets, waits, lags, done, own)
+            run_walk(table[loop, WALK], entry, block, tiles, round, offsets, waits, lags, done, own)
             if is_left(own) or is_alarmed(own) and is_to_leave(own):
                 end_raising(has_raised(own))
                 return
@@ -176,7 +176,11 @@ def follow(rows, registers, table, state):
                 return
             if operation == JUMP:
                 at = a
-            elif of_registers(ADD, registers, a, a, b + 1):
+                continue
+            before, step = registers[a], registers[b + 1]
+            found = before + step
+            if ((before ^ found) & (step ^ found)) >= 0:
+                registers[a] = found
                 at = c
         elif operation == WHEN:
             if (registers[a] != 0) == (b != 0):
@@ -319,7 +323,7 @@ def of_loop(operation, registers, a, b, state, loop, table):
                 found = k
             elif operation == CHOOSE:
                 new, old = loaded(start + 8 * k), loaded(start + 8 * found)
-                if is_taken(new < old, new == old, False, by):
+                if is_taken(new < old, new == old, new != new, by):
                     found = k
             else:
                 y, x = as_float(loaded(start + 8 * k)), as_float(loaded(start + 8 * found))
@@ -376,16 +380,16 @@ def is_taken(is_less, is_same, is_apart, by):
 LEAD = '''
 
 @walk_function
-def serve(box):
-    """Do what is posted until nothing is for a while, or the worker is called away."""
-    row, idle = box.reshape((1, BOX)), 0
+def serve(following, row):
+    """Do what is posted in a box, the only row, until nothing is for a while, or the worker is called away."""
+    box, idle = row[0], 0
     if not compare_exchange(box, STATE, AWAY, PARKED):
         compare_exchange(box, STATE, CALLED, PARKED)
     while True:
         found = load_acquire(box, STATE)
         if found == POSTED:
             rows, table = matrix_at(row, 0, ROWS, 4), matrix_at(row, 0, TABLE, COLUMNS)
-            follow(rows, array_at(row, 0, REGISTERS), table, array_at(row, 0, OWN_STATE))
+            run_follow(following, rows, array_at(row, 0, REGISTERS), table, array_at(row, 0, OWN_STATE))
             store_release(box, STATE, PARKED)
             idle = 0
             continue
@@ -400,7 +404,7 @@ def serve(box):
 
 
 @walk_function
-def lead(boxes, rows, registers, table, state, controls, is_posted):
+def lead(following, boxes, rows, registers, table, state, controls, is_posted):
     """Have the others do what is in their boxes, with the same registers and state, and do the same; then wait for
     them. True, with that posted, where some of them are away, and are to be woken first."""
     is_away = False
@@ -417,7 +421,7 @@ def lead(boxes, rows, registers, table, state, controls, is_posted):
                 is_away = True
     if is_away:
         return True
-    follow(rows, registers, table, state)
+    run_follow(following, rows, registers, table, state)
     gather(boxes, controls)
     end_raising(has_raised(controls[len(controls) - 1]))
     return False

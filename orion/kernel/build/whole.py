@@ -27,6 +27,7 @@ from orion.kernel.build.failing import Lines
 from orion.kernel.build.folder import check_current_folder
 from orion.kernel.build.function_words import in_user_words
 from orion.kernel.build.looking import LookingCompiler, is_local
+from orion.kernel.build.machine_code import set_up_compiler
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
@@ -59,6 +60,7 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     if numba.config.DISABLE_JIT:
         raise NotCompiledError("NUMBA_DISABLE_JIT is set")
     check_current_folder()
+    set_up_compiler()
     made: dict[FunctionType, Any] = {}
     lines = Lines()
     compiled = compiled_copy(function, made, partial(lines.pipeline, LookingCompiler))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from orion.arrays.aligned import padded_shape
+from orion.dataclass import dataclass, field
 from orion.dependence.access import Reduction, ScalarRoles
 from orion.dependence.bounds import Place
 from orion.ir.assigned import assigned_places

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import Assign, Bind, Call, Node, Subscript, Tuple, Update, Var, every, walk
 from orion.kernel.emit.facts import LoopFacts
 

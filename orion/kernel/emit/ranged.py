@@ -21,8 +21,8 @@ greatest of its elements are. These are looked for once in a call, for loops tha
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_names
 from orion.ir.nodes import (
     Assign,

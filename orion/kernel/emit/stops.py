@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from orion.dataclass import dataclass, field
 from orion.kernel.emit.names import DTYPES
 from orion.kernel.emit.stop_bounds import Bounds, Bracket
 from orion.kernel.emit.writer import INDENT

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import Var
 from orion.kernel.calling import RESULTS, Argument, Site, neutral

@@ -17,7 +17,6 @@ sweep in the order of levels took 4.4 times as long on one worker as the loop as
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from time import perf_counter_ns
@@ -26,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.dependence.inspection import Inspection, Order
 from orion.kernel.build.cache import in_words, tell_not_kept
 from orion.kernel.build.machine_code import give_up_cache

@@ -14,7 +14,6 @@ import os
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from io import BytesIO
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.dependence.inspection import SWITCH, Inspection, Order
 from orion.kernel.build.cache import in_words, tell_not_kept, trouble_with, write_whole
 

@@ -9,8 +9,7 @@ rounded by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from orion.dataclass import dataclass
 from orion.kernel.emit.code import SIGN, Code, call, infix, number
 
 

@@ -8,9 +8,9 @@ and the statement is then written with NumPy's operations.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import TypeVar
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import Binary, Call, Const, Expr, Node, Slice, Stmt, Subscript, Unary, Var, every, holds, walk
 from orion.ir.printer import print_expr
 from orion.ir.spans import without_spans

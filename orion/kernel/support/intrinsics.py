@@ -53,6 +53,7 @@ def kept(**settings: Any) -> Callable[[Callable[..., Any]], Any]:
 tile_function = kept(nogil=True, error_model="numpy", pipeline_class=TileCompiler)
 part_function = njit(nogil=True, error_model="numpy", pipeline_class=NoAlias)
 walk_function = kept(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+support_function = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 helper_function = njit(nogil=True, error_model="numpy", boundscheck=True)
 
 
@@ -234,7 +235,7 @@ def is_left(control: Any) -> bool:  # pragma: no cover - compiled
     return bool(load_acquire(control, 0) != GO)
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@support_function  # type: ignore[untyped-decorator]
 def is_to_leave(control: Any) -> bool:  # pragma: no cover - compiled
     """Whether the loop is to be left, where there is an alarm; the thread that it is for handles signals first."""
     alarm = load_acquire(control, ALARM)
@@ -291,7 +292,7 @@ def is_after_end(tile: int, round: int, control: Any) -> bool:  # pragma: no cov
     return bool(load_acquire(control, ENDED) > mark_of(tile, round))
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@support_function  # type: ignore[untyped-decorator]
 def tell_end(tile: int, round: int, control: Any) -> None:  # pragma: no cover - compiled
     """Note that a tile ends the loop for those after it, unless one before it has done so."""
     found = mark_of(tile, round)
@@ -300,7 +301,7 @@ def tell_end(tile: int, round: int, control: Any) -> None:  # pragma: no cover -
         last = load_acquire(control, ENDED)
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@support_function  # type: ignore[untyped-decorator]
 def tell_outside(at: int, extent: int, axis: int, site: int, control: Any) -> None:  # pragma: no cover - compiled
     """Note which subscript leaves its array. By itself, not part of `checked`: loops took 16 times as long with it."""
     if compare_exchange(control, 0, GO, CLAIMED):

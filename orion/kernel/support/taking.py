@@ -18,8 +18,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from orion.kernel.calling import FLAG_STRIDE
 from orion.kernel.support.intrinsics import (
     compare_exchange,
@@ -29,6 +27,7 @@ from orion.kernel.support.intrinsics import (
     is_to_leave,
     load_acquire,
     pause,
+    support_function,
 )
 
 PATIENCE, IMPATIENCE = 1000, 20
@@ -46,7 +45,7 @@ NO_MORE, LEFT = -1, -2
 """In place of a tile: all are begun, or the loop is to be left."""
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@support_function  # type: ignore[untyped-decorator]
 def _may_run(
     tile: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any
 ) -> bool:  # pragma: no cover - compiled
@@ -56,7 +55,7 @@ def _may_run(
     return True
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@support_function  # type: ignore[untyped-decorator]
 def _past_begun(tiles: Any, place: int, end: int, round: int, done: Any) -> int:  # pragma: no cover - compiled
     """The first place from `place` on, before `end`, of a tile that nobody has begun."""
     while place < end and load_acquire(done, tiles[place] * FLAG_STRIDE + 1) > round:
@@ -64,7 +63,7 @@ def _past_begun(tiles: Any, place: int, end: int, round: int, done: Any) -> int:
     return place
 
 
-@njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@support_function  # type: ignore[untyped-decorator]
 def take(
     tiles: Any, own: int, other: int, patience: int, round: int, wait_offsets: Any, waits: Any, lags: Any, done: Any,
     control: Any,

@@ -17,9 +17,9 @@ coalescing: a compiler transformation for parallel machines*, 1987; there for bo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from orion.analysis.one_loop import AnalysedLoop, AsWritten, may_be_shared
+from orion.dataclass import dataclass
 from orion.ir.assigned import assigned_names, assigned_places, holds_break
 from orion.ir.constants import constant_value
 from orion.ir.function import Function

@@ -12,8 +12,8 @@ When that is legal is said in `orion.rewrites.copy_in.find`. The copy is an arra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.access import LoopDependences
 from orion.ir.function import Function, LocalArray
 from orion.ir.nodes import Assign, Const, Dim, Expr, For, Range, Stmt, Subscript, Var, names_in, walk

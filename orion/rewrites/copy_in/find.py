@@ -15,9 +15,9 @@ Architectures*, section 5.5; writes that may not happen count like others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.dependence.access import Dependence
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.model import own_space

@@ -11,8 +11,8 @@ Whether that may be done is for others to say (`orion.rewrites.fuse.find`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.nodes import Range, Stmt, Var, walk
 from orion.ir.program import (
     LoopNest,

@@ -21,9 +21,9 @@ section 3: no "parallelism-inhibiting" dependence). Only then are loops fused he
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.dependence.access import Access
 from orion.dependence.conflicts import CapReached, capped
 from orion.sets.maps import Maps

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from orion.analysis.one_loop import AnalysedLoop
+from orion.dataclass import dataclass
 from orion.reasons import Reason
 from orion.rewrites.fuse.apply import Group
 

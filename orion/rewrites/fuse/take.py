@@ -14,12 +14,12 @@ arithmetic on few arrays. Else the loops inside run one after the other, row by 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 from orion.analysis.analyse_nest import analyse_nest
 from orion.analysis.one_loop import AnalysedLoop, AsOne
 from orion.analysis.rules import strength
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import Access
 from orion.dependence.model import model_loop
 from orion.dependence.references import loop_scope

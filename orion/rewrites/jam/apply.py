@@ -24,11 +24,11 @@ Sources: Wolf and Lam 1991; Allen and Kennedy, *Optimizing Compilers for Modern 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from typing import TypeVar
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_places
 from orion.ir.nodes import (
     Assign,

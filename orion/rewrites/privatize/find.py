@@ -20,9 +20,9 @@ stands for copying last values out, for which see Tu and Padua 1993, *Automatic 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import Dependence, LoopDependences, PrivateArray
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.conflicts import CapReached, capped

@@ -6,10 +6,10 @@ The stage in one function: statements → dependences → a new order, proved to
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orion.cost.caches import Caches
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.region import Region
 from orion.dependence.relations import first_broken

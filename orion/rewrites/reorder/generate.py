@@ -8,10 +8,10 @@ user wrote it. Serial loops around planned bands: see `orion.rewrites.reorder.ou
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.cost.strides import tuple_names
+from orion.dataclass import dataclass, replace
 from orion.dependence.conflicts import CapReached, capped
 from orion.dependence.region import Region
 from orion.ir.nodes import Stmt

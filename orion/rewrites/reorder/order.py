@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from orion.cost.strides import JUMP, innermost_cost, innermost_first, jam_gains, tuple_names
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.conflicts import capped
 from orion.dependence.region import Region
 from orion.dependence.relations import Relations

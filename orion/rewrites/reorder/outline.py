@@ -10,10 +10,10 @@ out whose variables are variables of the serial loops around. It reads and write
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orion.cost.strides import tuple_names
+from orion.dataclass import dataclass, replace
 from orion.dependence.region import Region, Statement
 from orion.ir.nodes import Assign, Dim, Expr, Range, Stmt, Var
 from orion.ir.types import Types

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from orion.dataclass import dataclass
 from orion.dependence.region import Statement
 from orion.ir.nodes import Assign, Binary, Const, Expr, For, If, Range, Stmt, Var
 from orion.passes.between import SYNTHETIC

@@ -30,8 +30,8 @@ is exact, as integers and extremes are, needs no blocks there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.given_sizes import GivenSizes
 from orion.errors import UnsupportedLoopError
 from orion.ir.assumed import Assumed, OfWorkers

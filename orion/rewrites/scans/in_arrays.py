@@ -17,8 +17,8 @@ and the scalar holds every value that an element can, and no others: float64 and
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.function import Function

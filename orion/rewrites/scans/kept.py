@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import (
     Assign,
     Binary,

@@ -19,9 +19,9 @@ iterations can be put together in any grouping (Blelloch, "Prefix sums and their
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Set
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assigned import assigned_by, assigned_names
 from orion.ir.nodes import (
     Assign,

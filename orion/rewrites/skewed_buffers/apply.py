@@ -7,9 +7,9 @@ effect. Copied out are the elements that the box writes, and no others: those ma
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.region import Statement
 from orion.ir.nodes import (
     Assign,

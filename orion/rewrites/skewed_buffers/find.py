@@ -20,13 +20,13 @@ e = p + α t + α' and d = s + (α + β) t + α' + β'.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import Access, Dependence
 from orion.dependence.region import Statement
 from orion.ir.function import Function

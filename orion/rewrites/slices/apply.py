@@ -14,8 +14,8 @@ iteration reads and writes the elements of one place, in any order.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
+from orion.dataclass import dataclass, field, replace
 from orion.dependence.given_sizes import GivenSizes
 from orion.errors import UnsupportedLoopError
 from orion.ir.assigned import assigned_names

@@ -13,8 +13,8 @@ with n added to a bound that is written as a negative number or as `-k` for k > 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.dependence.conditions import as_assumed
 from orion.dependence.model import inner_constraints
 from orion.dependence.references import InnerLoop

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 
 import numpy as np
 
 from orion.analysis.one_loop import AnalysedLoop, AsWritten, OutsideBands, is_single, may_be_shared
+from orion.dataclass import dataclass
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
     Assign,

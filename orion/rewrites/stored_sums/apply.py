@@ -19,10 +19,9 @@ section 5.3). Every element ends with the value that it had, computed by the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.scalars import live_after
 from orion.ir.assigned import assigned_by, assigned_places, own_level
 from orion.ir.nodes import (

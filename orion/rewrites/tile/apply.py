@@ -8,8 +8,8 @@ order `prove_order` has proved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.ir.nodes import Assign, Binary, Call, Const, Expr, For, Range, Stmt, Var
 from orion.ir.rewriting import rewrite
 from orion.passes.between import SYNTHETIC

@@ -16,7 +16,6 @@ footprint is at most SHARE of the second-level cache.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ import numpy as np
 
 from orion.cost.caches import Caches
 from orion.cost.strides import Matrix, order_matrix
+from orion.dataclass import dataclass
 from orion.dependence.region import Region
 from orion.ir.types import ArrayType, Types
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from orion.analysis.one_loop import TimeTiles
 from orion.cost.caches import Caches
+from orion.dataclass import dataclass
 from orion.dependence.region import Place, Region, Statement
 from orion.ir.nodes import Assign, Binary, Call, Compare, Const, Dim, Expr, For, If, Logic, Range, Stmt, Var
 from orion.passes.between import SYNTHETIC

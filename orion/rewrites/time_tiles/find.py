@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from orion.analysis.one_loop import TimeTiles
+from orion.dataclass import dataclass
 from orion.dependence.region import Place, Region, Statement
 from orion.dependence.relations import Relations
 from orion.ir.nodes import Const, Expr, Range, names_in

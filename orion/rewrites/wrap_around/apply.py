@@ -12,8 +12,8 @@ for i in range(n):                     x_first = x
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from orion.dataclass import dataclass, replace
 from orion.ir.assumed import OfWorkers
 from orion.ir.constants import constant_value
 from orion.ir.function import Function

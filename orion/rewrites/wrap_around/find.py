@@ -14,9 +14,9 @@ x₀ being its value before the loop. Nothing of that is passed from one iterati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
+from orion.dataclass import dataclass, replace
 from orion.dependence.scalars import carries
 from orion.ir.assigned import assigned_names, assigned_places, assignments, leaves_loop
 from orion.ir.constants import constant_value

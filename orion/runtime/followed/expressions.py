@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass, field, replace
 from orion.ir.nodes import (
     INTEGER,
     Binary,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.errors import describe, of_user
 from orion.ir.function import Function
 from orion.ir.nodes import (

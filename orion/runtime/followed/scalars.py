@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 
+from orion.dataclass import dataclass, field
 from orion.ir.nodes import Assign, Break, Continue, Expr, For, If, Pass, Range, Stmt, Tuple, Update, Var, While
 from orion.kernel import instructions as do
 from orion.runtime.followed.expressions import (

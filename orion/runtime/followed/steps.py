@@ -9,8 +9,8 @@ same order. Where workers meet is settled before, so that it is the same in ever
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 
+from orion.dataclass import dataclass, field
 from orion.ir.assigned import assigned_names
 from orion.ir.exposed import exposed_reads, exposure
 from orion.ir.followable import Together, followable, started_by

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from orion.dataclass import dataclass, field
 from orion.ir.nodes import Pass
 from orion.ir.program import Branch, Repeat, RunLoop, Scalars, Step
 from orion.ir.spans import NOWHERE

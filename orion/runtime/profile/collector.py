@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from dataclasses import dataclass, field
 from threading import RLock
 from time import perf_counter_ns
 from weakref import WeakKeyDictionary
@@ -12,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import CallRecord, LoopLabel, TileTimes, WorkerRecord, loop_label
 from orion.runtime.profile.under_way import under_way

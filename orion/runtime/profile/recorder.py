@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from threading import get_ident
 from time import perf_counter_ns, time_ns
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass, field, replace
 from orion.runtime.parts import LoopPart
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import (

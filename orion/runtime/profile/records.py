@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from orion.dataclass import dataclass, field
 from orion.runtime.followed.steps import followed_steps
 from orion.runtime.prepared import PreparedProgram
 from orion.schedule.schedule import Ints

@@ -7,13 +7,13 @@ runs on copies, and times are all that is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.timed import TimedWorker, overhead_of_walk
 from orion.runtime.worker import AbortedError

@@ -12,12 +12,12 @@ of an earlier tile is not taken for one of this.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.kernel.calling import ACKS, PAST_ALL, ROUND_BITS, resting
 from orion.schedule.schedule import Ints
 

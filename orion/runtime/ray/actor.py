@@ -9,13 +9,13 @@ import pickle
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field, replace
 from orion.kernel.calling import GO, Walk, tile_boxes
 from orion.own_threads import OwnPool
 from orion.runtime.arguments import LoopData, order_of, read_only

@@ -14,7 +14,6 @@ announced intents.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import prod
 from numbers import Number
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.cores import cores
+from orion.dataclass import dataclass, replace
 from orion.dependence.inspection import OUTSIDE
 from orion.errors import OrionError
 from orion.plan.plan import FunctionPlan, Served

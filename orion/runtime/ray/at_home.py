@@ -9,7 +9,6 @@ from. When a worker has done all of its iterations it says that, too.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.policies import Elastic
+from orion.dataclass import dataclass
 from orion.ir.replicas import Replica
 from orion.kernel.calling import CLOCK_STRIDE, PAST_ALL, ROUND_BITS
 from orion.runtime.parts import LoopPart

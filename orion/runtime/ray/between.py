@@ -3,11 +3,11 @@ loop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.plan.plan import LoopPlan
 from orion.runtime.memory import RunMemory
 from orion.runtime.profile.records import BroughtCopies

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Condition
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.runtime.memory import RunMemory
 from orion.runtime.profile.records import NONE_BROUGHT, BroughtCopies
 from orion.runtime.ray.beside import Beside

@@ -10,8 +10,9 @@ that tiles took counts as many times as all of the time in the loop was longer t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import perf_counter_ns, thread_time_ns
+
+from orion.dataclass import dataclass
 
 Now = tuple[int, int]
 """A moment, and how long this thread had a core until then, in nanoseconds."""

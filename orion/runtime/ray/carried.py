@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.sending import Sending
+from orion.dataclass import dataclass, replace
 from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import Posted
 from orion.runtime.ray.announced import Announced

@@ -21,7 +21,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import prod
 from threading import Lock
 from typing import Any
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, replace
 from orion.kernel.calling import CLOCK_STRIDE, ROUND_BITS
 from orion.plan.relaxed import How, RelaxedArray
 from orion.runtime.memory import RunMemory

@@ -8,13 +8,13 @@ where any such range begins or ends, so that each box is made of whole cells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.runtime.ray.regions import Mask, Region, Scattered, Section, boxes_of, joined
 from orion.schedule.distinct import distinct
 from orion.schedule.footprints import Skew, with_skews

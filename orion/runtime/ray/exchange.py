@@ -26,12 +26,12 @@ Where a loop ends some nodes have cells that others have not: what the next one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, replace
 from orion.ir.function import in_users_words
 from orion.ir.types import Shapes
 from orion.plan.plan import LoopPlan

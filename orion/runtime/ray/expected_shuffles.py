@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from threading import Event
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.exchange import Exchange
 from orion.arrays.shuffled import LAST_EPOCH
+from orion.dataclass import dataclass, field
 from orion.own_threads import OwnThread
 from orion.runtime.ray.cluster import is_running
 from orion.runtime.ray.group import Group

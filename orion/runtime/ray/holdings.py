@@ -9,11 +9,11 @@ worked out once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.runtime.ray.exchange import ProgramExchange
 from orion.runtime.ray.last_writers import Send, Usage
 from orion.runtime.ray.regions import Mask, Section

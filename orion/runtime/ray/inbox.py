@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.kernel.calling import FLAG_STRIDE
 from orion.runtime.barrier import set_flag
 from orion.runtime.memory import RunMemory

@@ -7,11 +7,11 @@ touch as arrays of cells (`orion.runtime.ray.cells`), with the tile of each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.runtime.ray.cells import Cells, ramps
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits

@@ -26,13 +26,13 @@ nodes, and copies are at home.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.ir.replicas import Replica
 from orion.kernel.calling import PAST_ALL, ROUND_BITS
 from orion.runtime.parts import LoopPart

@@ -5,13 +5,13 @@ needs them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.profile.records import NONE_SHUFFLED
 from orion.runtime.ray.announced import NO_READS, Reads

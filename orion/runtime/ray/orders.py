@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.records import (
     NONE_BROUGHT,

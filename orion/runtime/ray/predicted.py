@@ -8,11 +8,11 @@ byte; where a step depends on data nobody knows it before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass, field
 from orion.ir.function import in_users_words
 from orion.ir.program import Repeat, RunLoop, Step
 from orion.ir.types import Shapes

@@ -4,8 +4,8 @@ one (`orion.runtime.ray.centre`)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.dependence.repeated import counted_dim
 from orion.plan.plan import LoopPlan
 from orion.runtime.walk import UnpredictableError

@@ -4,7 +4,6 @@ where the shuffle was expected, or then."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.exchange import Exchange
 from orion.arrays.shuffled import move_rows
+from orion.dataclass import dataclass
 from orion.runtime.ray.regions import Mask
 from orion.schedule.schedule import Ints
 

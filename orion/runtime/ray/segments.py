@@ -16,7 +16,6 @@ import os
 import tempfile
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from typing import Any
 from weakref import finalize
 
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.aligned import LINE
 from orion.arrays.storage import IN_MEMORY, Storage, reserve
+from orion.dataclass import dataclass
 
 Bytes = NDArray[np.uint8]
 

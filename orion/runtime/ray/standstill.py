@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
+from orion.dataclass import dataclass
 from orion.errors import StandstillWarning
 from orion.runtime.ray.looks import Looks
 from orion.tracebacks import warn_in_users_line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any
@@ -19,6 +18,7 @@ from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
 from orion.arrays.storage import IN_MEMORY, Storage
 from orion.aside import aside
+from orion.dataclass import dataclass, field
 from orion.ir.types import Shapes
 from orion.kernel.calling import Argument
 from orion.runtime.arguments import NOT_LOOKED, begin_stores, skeleton_arguments, tile_layout

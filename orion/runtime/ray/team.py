@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from time import perf_counter, perf_counter_ns
@@ -15,6 +14,7 @@ from weakref import WeakKeyDictionary, finalize, ref
 
 from orion.arrays.storage import Storage
 from orion.aside import aside
+from orion.dataclass import dataclass, replace
 from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow

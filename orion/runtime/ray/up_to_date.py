@@ -12,13 +12,13 @@ import ctypes
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.shuffled import move_rows
+from orion.dataclass import dataclass
 from orion.runtime.ray.cells import Cells
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.ray.segments import Block

@@ -7,7 +7,6 @@ those of the run, which both ends know. So a receiver knows where each byte belo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import prod
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from orion.dataclass import dataclass
 from orion.runtime.ray.inbox import Landing
 from orion.runtime.ray.orders import Brought, CopiedParts, Delivery, FedRows, Flag, LateRows, Results
 from orion.runtime.ray.regions import Region, Scattered, Section

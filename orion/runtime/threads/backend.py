@@ -5,10 +5,10 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from orion.dataclass import dataclass, field, replace
 from orion.kernel.calling import Walk
 from orion.runtime.arguments import DataSource, GivenArrays, begin_stores, skeleton_arguments
 from orion.runtime.bars import Bars

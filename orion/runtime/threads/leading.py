@@ -8,11 +8,11 @@ loop, or followed steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from orion.dataclass import dataclass
 from orion.ir.recent import addresses
 from orion.kernel.calling import GO
 from orion.kernel.instructions import AT, ENDLESS, LEFT, MEETINGS, ROUNDS, RUN, RUNNING, STARTS
@@ -145,7 +145,7 @@ def serve(pool: Pool, worker: int) -> None:
 
     box = pool.boxes[worker]
     try:
-        server()(box)
+        server()(box.reshape(1, BOX))
     except Exception as error:
         pool.leading.note(error, worker)
         box[STATE] = AWAY
