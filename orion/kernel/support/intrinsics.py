@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import config, njit, uint64
+from numba import config, njit
 from numba.core import cgutils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, overload, register_jitable
@@ -321,10 +321,14 @@ def with_elements(array: Any, site: int) -> Any:  # pragma: no cover - compiled
     return array
 
 
-@register_jitable  # type: ignore[untyped-decorator]
-def is_inside(at: int, extent: int) -> bool:  # pragma: no cover - compiled
+@intrinsic  # type: ignore[untyped-decorator]
+def is_inside(typing: Any, at: Any, extent: Any) -> Any:
     """Whether `at` is from 0 to `extent` - 1: one comparison of numbers without signs."""
-    return bool(uint64(at) < uint64(extent))
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.icmp_unsigned("<", *args)
+
+    return types.boolean(types.int64, types.int64), generate
 
 
 @register_jitable  # type: ignore[untyped-decorator]
