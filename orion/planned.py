@@ -40,7 +40,6 @@ from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule, most_workers
 from orion.schedule.schedule import Ints, Schedule
 from orion.tracebacks import ends_in_users_line
-from orion.verify.check import check
 from orion.verify.proved import proved_schedule
 
 if TYPE_CHECKING:
@@ -316,6 +315,8 @@ class Plan:
         kernels do not look at, that they lie inside of their arrays (OutOfBoundsError where one leaves its array for
         sure). An `UnprovedWarning` says what could be proved neither right nor wrong.
         """
+        from orion.verify.check import check
+
         counts = sorted({1, 2, 3, 4, self.sizes.workers}) if workers is None else [_at_least_one(workers)]
         for sentence in check(self.with_bodies(), self._values(), self.schedule_of, counts, self.inside):
             warnings.warn(sentence, UnprovedWarning, stacklevel=3)

@@ -67,9 +67,9 @@ def imported(contender: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     import orion
 
     if contender == "walker":
-        from orion.kernel.build.walker import follower, packing, repeating
+        from orion.kernel.build.walker import follower, packing, repeating, walker
 
-        follower(), packing(), repeating()
+        walker(), walker(takes_tiles=True), follower(), packing(), repeating()
         return lambda function: lambda *given: None
     return orion.parallel_for
 
