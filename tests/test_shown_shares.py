@@ -267,7 +267,7 @@ def test_the_filling_of_an_array_that_is_run_with_a_loop_is_no_loop_of_the_sourc
 
 
 def test_loops_in_what_a_new_order_runs_once_are_told_of():
-    shown = plan(line_search, np.ones(100), np.ones(100), 9)
+    shown = plan(line_search, np.ones(1600), np.ones(1600), 9)
     once = [loop.form for loop in shown.function.loops if isinstance(loop.form, ReorderedSingle)]
     assert [[loop.nest.span.line - first_of(line_search) for loop in form.inside] for form in once] == [[8]]
     assert "it runs as written: at these sizes" in first_line(shown)
