@@ -136,7 +136,6 @@ TEXTS = (
     "[n] -> { : n >= 0 and n < 7 }",
     "[n] -> { [i] : 0 <= i < n; [i] : i = -4 and n > 0 }",
     "[n, m] -> { S0[i] -> A[x0, x1] : exists j, k: 0 <= i and j = (n - 2) + (-1 * k) and x0 = j and 0 <= x1 < m + k }",
-    "[i, n] -> { [j] : exists i: 0 <= i and i < n and j = i }",
     "[n] -> { [i] -> y[i, 0] : 0 <= i and i < n }",
     "[i] -> { [i, j] : i < 3 and j = (i - (2 - -4)) }",
     "[n] -> { [i] : (n >= 2 and i > 0) and not ((i = n)) and not ((0 <= i and i < n * 2 or i > 99)) }",
