@@ -75,8 +75,6 @@ def as_many_as_are_counted(a, b, m):
 
 
 CASES = [
-    *((as_many_as_a_remainder, lambda m=m: {"a": np.arange(9.0), "b": np.zeros(2), "m": m}) for m in range(1, 7)),
-    *((as_many_as_are_counted, lambda m=m: {"a": np.arange(9.0), "b": np.zeros(2), "m": m}) for m in (3, 5, 7, 9)),
     (shorter_every_round, lambda: {"a": np.arange(9.0), "b": np.zeros(2), "m": 7}),
     (strided_from_the_round, lambda: {"x": np.arange(9.0), "b": np.zeros(2), "m": 4, "n": 9}),
     (as_long_every_round, lambda: {"a": np.arange(9.0), "b": np.zeros(2), "m": 7}),
@@ -92,6 +90,19 @@ def test_the_last_value_is_that_of_the_last_round(function, make, workers):
         warnings.simplefilter("ignore", SerialLoopWarning)
         orion.parallel_for(function)(**mine)
     np.testing.assert_array_equal(mine["b"], theirs["b"])
+
+
+def test_an_end_that_is_computed_is_no_end_that_blocks_are_cut_for():
+    for function in (as_many_as_a_remainder, as_many_as_are_counted):
+        looped = orion.parallel_for(function)
+        for m in range(1, 9):
+            mine, theirs = ({"a": np.arange(9.0), "b": np.zeros(2), "m": m} for _ in range(2))
+            function(**theirs)
+            with warnings.catch_warnings(), orion.session(workers=2, force_parallel=True):
+                warnings.simplefilter("ignore", SerialLoopWarning)
+                looped.plan(**mine).check()
+                looped(**mine)
+            np.testing.assert_array_equal(mine["b"], theirs["b"])
 
 
 def test_a_plan_with_another_last_iteration_in_each_round_is_not_proved():

@@ -128,3 +128,16 @@ def test_no_elements_are_no_subscripts():
         for _ in range(4):
             looped(*given, 2)
     assert not given[2].any()
+
+
+@pytest.mark.parametrize("call", [0, 4])
+def test_subscripts_past_63_bits_are_outside(call):
+    ptr, nbr, x, new = ring(9)
+    given = ptr, nbr.astype(np.uint64), x, new
+    looped = orion.parallel_for(relaxed)
+    with orion.session(workers=1, force_parallel=True):
+        for _ in range(call):
+            looped(*given, 2)
+        given[1][5] = 2**63 + 5
+        with pytest.raises(orion.OutOfBoundsError, match="leaves `x`"):
+            looped(*given, 2)

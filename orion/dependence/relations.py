@@ -181,8 +181,8 @@ class _Before:
         return self.maps.once(("dependences", source.relation, sink.relation, order), found)
 
     def key(self, one: Statement, other: Statement) -> tuple[int, int, int, bool]:
-        """What the order of two statements depends on: it is the same but for names where as many loops are around
-        both, and the same one comes first in those."""
+        """Return what decides the order of two statements, names aside: the number of loops around each, how many of
+        these they share, and which statement comes first there."""
         together = next((k for k, ends in enumerate(zip(one.place, other.place, strict=False)) if len({*ends}) > 1), -1)
         return len(one.loops), len(other.loops), together, one.place[together] < other.place[together]
 

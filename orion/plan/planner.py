@@ -73,7 +73,7 @@ from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
 from orion.reasons import Reason, ReasonKind
 from orion.rewrites.fuse.found import Fusable
-from orion.rewrites.privatize.find import ends_at_one_place
+from orion.rewrites.privatize.find import ends_at_one_place, with_shared_arrays
 from orion.rewrites.time_tiles.cost import all_pay, boxes
 from orion.sets.maps import Maps
 
@@ -325,11 +325,12 @@ def _plan_loop(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, besid
 
 
 def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, beside: Beside) -> LoopPlan:
-    nest, analysis = loop.nest, loop.analysis
     workers, values = sizes.workers, sizes.known
+    if loop.analysis.private and not (sizes.symbolic or ends_at_one_place(loop.analysis.domain, values, maps)):
+        loop = replace(loop, analysis=with_shared_arrays(loop.analysis), candidates=())
+    nest, analysis = loop.nest, loop.analysis
     ranges = coordinate_ranges(analysis.domain, len(nest.dims), values, maps)
-    has_end = sizes.symbolic or not analysis.private or ends_at_one_place(analysis.domain, values, maps)
-    known = [c for c in loop.candidates if has_end and (sizes.symbolic or all(ranges[d] for d in (c.space, *c.time)))]
+    known = [c for c in loop.candidates if sizes.symbolic or all(ranges[d] for d in (c.space, *c.time))]
     extents = extents_of(nest, ranges, sizes.shapes)
     legal = [c for c in known if not _is_chain(loop, c, extents, sizes, maps)]
     is_new_order = isinstance(loop.form, NewOrder)

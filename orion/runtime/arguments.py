@@ -62,13 +62,18 @@ class GivenArrays:
         return self._extremes[name][kind]
 
 
+LARGEST = int(np.iinfo(np.int64).max)
+
 NOT_LOOKED = {"least": -1, "greatest": 0}
 """The extremes of an array that nobody has looked through: elements may be any number."""
 
 
 def extremes(array: NDArray[Any]) -> dict[str, int]:
-    """The least and the greatest element of an array of integers."""
-    return {"least": int(array.min()), "greatest": int(array.max())} if array.size else NOT_LOOKED
+    """The least and the greatest element of an array of integers. Each has 64 bits with a sign: no array is as long as
+    the largest of these."""
+    if not array.size:
+        return NOT_LOOKED
+    return {"least": min(int(array.min()), LARGEST), "greatest": min(int(array.max()), LARGEST)}
 
 
 class DataSource:

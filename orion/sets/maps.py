@@ -16,9 +16,8 @@ T = TypeVar("T")
 
 
 class Maps:
-    """What the analysis of one loop makes in isl, by its text, all in one context. It is given from step to step and
-    ends with the analysis: what is handed on are the texts. `plain` are those of access relations none of whose
-    subscripts is ever negative."""
+    """The isl objects of one analysis by their texts, all in one context. Steps pass it on, and hand on texts alone: it
+    ends with the analysis. `plain` are the texts of access relations none of whose subscripts is ever negative."""
 
     def __init__(self) -> None:
         import islpy as isl

@@ -23,8 +23,8 @@ class Versions(Assignments):
     extremes: dict[str, tuple[str, str]]
 
     def versions(self, space: Range, body: tuple[Stmt, ...], start: str, stop: str) -> Iterator[Version]:
-        """What is to be emitted in place of a loop: the loop once, or twice where one test before it tells of some of
-        its subscripts that they are inside of their arrays. `start` and `stop` are the code of its bounds."""
+        """Yield the versions of a loop: one, or two where a test before the loop shows that some subscripts are inside
+        of their arrays. `start` and `stop` are the code of its bounds."""
         step = constant_value(space.step)
         ranged = {one.key: one for one in ranged_subscripts(body, space.var) if self.is_open(one.subscript, one.axis)}
         tests = dict(self.gathers_inside(body))
@@ -68,8 +68,8 @@ class Versions(Assignments):
             yield f"is_inside({end if rest == '0' and one.direction > 0 else place}, {extent})"
 
     def gathers_inside(self, body: tuple[Stmt, ...]) -> Iterator[tuple[Key, str]]:
-        """The subscripts of an innermost loop that are elements of arrays whose extremes are known, each with a test
-        that all of these are inside."""
+        """Yield the subscripts of an innermost loop that are elements of looked-through arrays. Each has a test that
+        shows all elements of its array to be inside."""
         for one in gathered_subscripts(body, self.extremes):
             kind = self.type_of(one.subscript.index[one.axis])
             is_integer = not kind.rank and np.dtype(kind.dtype).kind in "iu"

@@ -62,6 +62,12 @@ def with_private_arrays(
     return replace(analysis, dependences=rest, private=private)
 
 
+def with_shared_arrays(analysis: LoopDependences) -> LoopDependences:
+    """Return the analysis of a loop whose iterations share the arrays that could be private."""
+    back = (dependence for one in analysis.private for dependence in one.dependences)
+    return replace(analysis, dependences=(*analysis.dependences, *back), private=())
+
+
 def without_private_arrays(
     dependences: tuple[Dependence, ...], loop: For, function: Function, types: Types, maps: Maps | None = None
 ) -> tuple[Dependence, ...]:
@@ -275,8 +281,8 @@ def last_iteration(domain: str, changing: Collection[str]) -> isl.Set | None:
 
 
 def ends_at_one_place(domain: str, values: Mapping[str, int], maps: Maps) -> bool:
-    """Whether a loop ends with the same iteration whatever parameters are but those with `values`. That one is in the
-    last tile then: each block of a range holds some iteration for some of them."""
+    """Whether a loop has one last iteration for all parameters without `values`. The last tile then has it: a grid is
+    cut for all iterations that there may be."""
     import islpy as isl
 
     fixed = fix_parameters(maps.set(domain), values)
