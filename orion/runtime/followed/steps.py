@@ -55,7 +55,11 @@ def followed_steps(
 ) -> tuple[Followed, ...]:
     """The steps of a program that may be followed, those in others only where these are not. `shown` are the lines of
     loops with progress bars, which are not."""
-    groups = followable(program.steps, lambda number: is_short(loops[number]), shown)
+
+    def may_start(number: int) -> bool:
+        return is_short(loops[number]) and program.nests[number].span.line not in shown
+
+    groups = followable(program.steps, may_start, shown)
     found = (_followed(program, loops, one) for one in groups)
     return tuple(one for one in found if one is not None)
 
