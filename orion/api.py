@@ -12,23 +12,16 @@ from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
-from orion.again import MISSED, Again
+from orion.again import MISSED, OFTEN, Again
 from orion.arrays.accumulator import taken
 from orion.errors import (
-    AS_IT_IS,
-    ArgumentError,
-    NotParallelError,
-    OrionError,
-    PlanError,
-    RescaledError,
-    SerialLoopWarning,
-    describe,
+    AS_IT_IS, ArgumentError, NotParallelError, OrionError, PlanError, RescaledError, SerialLoopWarning, describe,
     did_you_mean,
 )  # fmt: skip
 from orion.frontend.locate import lines_now
 from orion.frontend.outside import version_of
 from orion.inspect.text.printable import printable
-from orion.last_run import LastRun, Ran
+from orion.last_run import LastRun, Ran, alike_before
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
 from orion.planned import Plan
@@ -115,8 +108,9 @@ class ParallelFunction(Generic[P, R]):
                 with suppress(RescaledError):  # workers are gone for good: prepared anew for those that are left
                     noted = Noted()
                     returned = prepared.run(arguments, session, recording, noted)
-                    before, self._ran = self._ran, Ran(preparation, prepared, workers, force, recording, noted)
-                    if before is not None and before.prepared is prepared and preparation is self._preparations.plain:
+                    alike = alike_before(self._ran, prepared)
+                    self._ran = Ran(preparation, prepared, workers, force, recording, noted, alike)
+                    if alike >= OFTEN and preparation is self._preparations.plain:
                         self._again = preparation.again(self._version, session, given)
                     returned = taken(returned, given)
                     session.after_call()

@@ -93,8 +93,8 @@ def _late_updates(loop: LoopPlan, worker: int, notes: Ints, itemsize: int) -> La
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session; and what
-    was noted of the run."""
+    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session; what was
+    noted of the run; and how many calls came right before it for which the same was prepared."""
 
     preparation: Preparation
     prepared: Prepared
@@ -102,6 +102,12 @@ class Ran:
     force_parallel: bool
     recording: Recording | None
     noted: Noted
+    alike: int
+
+
+def alike_before(last: Ran | None, prepared: Prepared) -> int:
+    """How many calls for which this was prepared came one after the other up to the `last` one."""
+    return 0 if last is None or last.prepared is not prepared else last.alike + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

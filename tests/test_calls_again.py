@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.again import OFTEN
 from orion.kernel.parking import AWAY, STATE
 from orion.runtime.memory import RunMemory
 from orion.runtime.threads.again import MISSED, RunAgain
@@ -219,7 +220,7 @@ def test_it_is_told_of_profiles_sessions_and_scaling():
     a, b = np.zeros(8), np.arange(8.0)
 
     def calls():
-        for _ in range(3):
+        for _ in range(OFTEN + 2):
             a[:] = 0
             looped(a, b, 8, 1.0)
             np.testing.assert_array_equal(a, b + FACTOR)
@@ -245,7 +246,7 @@ def test_a_subscript_out_of_bounds_is_told_and_calls_go_on(workers, calls_again)
     looped = orion.parallel_for(gathered)
     a, b, where = np.zeros(8), np.arange(8.0), np.arange(8)
     with orion.session(workers=workers, force_parallel=workers > 1):
-        for _ in range(3):
+        for _ in range(OFTEN + 2):
             looped(a, b, where)
         for place in (0, 3, 7):
             where[:] = np.arange(8)
@@ -267,7 +268,7 @@ def test_an_error_without_a_code_is_told_and_calls_go_on(workers, calls_again):
     looped = orion.parallel_for(divided)
     a, b = np.zeros(8, int), np.ones(8, int)
     with orion.session(workers=workers, force_parallel=workers > 1):
-        for place in (None, None, None, 0, 3, 7, None):
+        for place in (*[None] * (OFTEN + 2), 0, 3, 7, None):
             b[:] = 1
             if place is None:
                 looped(a, b)
@@ -306,7 +307,7 @@ def test_an_error_of_one_function_is_told_while_workers_are_parked_for_another(w
     one, other = orion.parallel_for(scaled), orion.parallel_for(divided_at)
     a, b, c, d = np.zeros(40, int), np.zeros(40, int), np.zeros(20), np.arange(20.0)
     with orion.session(workers=workers, force_parallel=True):
-        for _ in range(3):
+        for _ in range(OFTEN + 2):
             other(a, b, -1)
             one(c, d, 20, 1.0)
         for _ in range(5):
@@ -336,7 +337,7 @@ def test_control_c_may_come_anywhere_while_workers_are_woken(where, monkeypatch,
         return instead
 
     with orion.session(workers=2, force_parallel=True):
-        for _ in range(3):
+        for _ in range(OFTEN + 2):
             looped(a, b, 20, 1.0)
         boxes = calls_again[-1][2].boxes
         while boxes[1, STATE] != AWAY:
@@ -361,7 +362,7 @@ def test_control_c_ends_a_call_that_is_like_the_one_before(workers, first, calls
     looped = orion.parallel_for(counting)
     a, most = np.zeros(4), np.full(4, 3.0)
     with orion.session(workers=workers, force_parallel=workers > 1):
-        for _ in range(3):
+        for _ in range(OFTEN + 2):
             looped(a, most)
         most[first : first + 2] = 1e12  # of worker 0, or of another one
         timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
@@ -399,7 +400,7 @@ def test_arrays_of_subscripts_are_looked_through_again(workers, calls_again):
     looped = orion.parallel_for(relaxed)
     with orion.session(workers=workers, force_parallel=True):
         given = ring(50)
-        for _ in range(5):  # from the third on, what is known of the call before is used
+        for _ in range(5):  # from the fourth on, what is known of the call before is used
             looped(*given, 3)
         given[1][70] = 50
         with pytest.raises(orion.OutOfBoundsError, match=r"subscript 50 leaves `x`(?s:.)*`nbr\[70\]` is 50"):

@@ -80,6 +80,10 @@ class LocalArrays:
         new = [spec for spec in self.specs if spec.name not in found]
         return found | {spec.name: LocalArray(spec.shape, np.dtype(spec.dtype), spec.is_zero) for spec in new}
 
+    def alike(self) -> dict[str, LocalArray]:
+        """Arrays like those of a call, by name, whose contents nobody uses: zeros would be written."""
+        return {spec.name: LocalArray(spec.shape, np.dtype(spec.dtype)) for spec in self.specs}
+
     def give_back(self, arrays: Mapping[str, LocalArray]) -> None:
         """The call is over: those of its arrays that nobody else has may serve the next one."""
         kept = [spec for spec in self.specs if not spec.is_returned]
