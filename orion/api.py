@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeV
 from orion.again import MISSED, OFTEN, Again
 from orion.arrays.accumulator import taken
 from orion.errors import (
-    AS_IT_IS, ArgumentError, NotParallelError, OrionError, PlanError, RescaledError, SerialLoopWarning, describe,
+    AS_IT_IS,
+    ArgumentError,
+    NotParallelError,
+    OrionError,
+    PlanError,
+    RescaledError,
+    SerialLoopWarning,
+    describe,
     did_you_mean,
 )  # fmt: skip
 from orion.frontend.locate import lines_now

@@ -60,7 +60,8 @@ def followable(
     steps: Sequence[Step], may_start: Callable[[int], bool], shown: Iterable[int] = ()
 ) -> Iterator[Together]:
     """The steps that may be followed, those in others where these may not: where they start loops, which `may_start`
-    says, and more than one or one more than once. `shown` are the lines of serial loops with progress bars, which may not."""
+    says, and more than one or one more than once. `shown` are the lines of serial loops with progress bars, which may
+    not."""
     yield from _found(steps, may_start, frozenset(shown), is_repeated=False)
 
 
