@@ -86,7 +86,8 @@ class ParallelFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         recording: Recording | None = None
         try:
-            if self._again is not None and not kwargs and (found := self._again.run(args)) is not MISSED:
+            again = self._again  # another thread may take it away meanwhile
+            if again is not None and not kwargs and (found := again.run(args)) is not MISSED:
                 return cast(R, found)
             session, self._again = current_session(), None
             if session.profiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -26,7 +27,10 @@ class OwnThread(Thread):
         super().__init__(target=target, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start it. RuntimeError where the process can have no more threads."""
+        """Start it. RuntimeError where the process can have no more threads, or ends: Python 3.11 waits for ever then
+        for a thread that cannot run."""
+        if sys.is_finalizing():
+            raise RuntimeError("can't start a thread while the interpreter ends")
         with own_stacks():
             super().start()
 

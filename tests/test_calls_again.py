@@ -78,7 +78,17 @@ def made(a, b, n, factor):
     return sums, a
 
 
-FUNCTIONS = (scaled, summed, placed, in_rounds, between, made)
+def told(a, b, n, factor):
+    """None and texts are no scalars of a loop."""
+    scale = 2.0
+    if factor is None:
+        scale = 0.5
+    for i in range(n):
+        a[i] += scale * b[i]
+    return a if factor is None else scale
+
+
+FUNCTIONS = (scaled, summed, placed, in_rounds, between, made, told)
 
 
 @pytest.fixture
@@ -123,7 +133,7 @@ class Arguments:
         return self.choice.choice(kinds)()
 
     def scalar(self) -> object:
-        return self.choice.choice([2.0, 0.5, 3, np.float32(0.1), np.int64(7), True, 2**70, np.nan])
+        return self.choice.choice([2.0, 0.5, 3, np.float32(0.1), np.int64(7), True, 2**70, np.nan, None, "text"])
 
     def count(self) -> object:
         return self.choice.choice([*[12] * 6, 9, 5, 0, 13, np.int64(12), 12.0, -3])
@@ -193,7 +203,7 @@ def test_a_call_does_what_it_does_as_the_first_one(function, seed, workers, call
     looped, arguments = orion.parallel_for(function), Arguments(seed)
     with orion.session(workers=workers, force_parallel=workers > 1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for _ in range(60):
+        for _ in range(100):
             given = arguments.next()
             if any(one.base is not None and one.ndim > 1 for one in given[:2]):
                 continue  # its base is not the memory that it is a part of
@@ -213,6 +223,24 @@ def test_other_globals_and_other_code(monkeypatch):
     monkeypatch.setattr(shifted, "__code__", (lambda x: x - 1.0).__code__)
     looped(a, b, 8, 1.0)
     np.testing.assert_array_equal(a, b - 1.0)
+
+
+def test_parameters_with_defaults_and_others_that_are_no_numbers(calls_again):
+    def filled(a, b, how="plus", most=None, unused=None):
+        for i in range(len(a)):
+            a[i] += 2.0 * b[i]
+        if how != "plus":
+            return 1
+        return 2 if most is None else most
+
+    looped = orion.parallel_for(filled)
+    b = np.arange(8.0)
+    for given in ((), ("minus",), ("plus", None), ("plus", 3.0, "x"), ("minus", None, None)):
+        a = np.zeros(8)
+        for number in range(1, OFTEN + 4):
+            assert looped(a, b, *given) == filled(np.zeros(8), b, *given)
+            np.testing.assert_array_equal(a, 2.0 * number * b)
+    assert len(calls_again) > 3
 
 
 def test_it_is_told_of_profiles_sessions_and_scaling():

@@ -95,3 +95,38 @@ def test_loops_are_inspected_while_a_process_ends(tmp_path, more):
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert found.stdout == "True\n", found.stderr
+
+
+AT_THE_END = """
+import numpy as np
+import orion
+
+@orion.parallel_for
+def doubled(a):
+    for i in range(len(a)):
+        a[i] *= 2.0
+
+class Late:
+    def __del__(self, call=doubled, ones=np.ones):
+        try:
+            a = ones(3000)
+            call(a)
+            print("done", a.sum())
+        except Exception as error:
+            print("told", type(error).__name__)
+
+orion.init(workers={workers}, force_parallel=True)
+for _ in range(5):
+    doubled(np.ones(3000))
+kept = Late()
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_call_at_the_end_of_the_interpreter_is_done_or_told(tmp_path, workers):
+    script = tmp_path / "script.py"
+    script.write_text(AT_THE_END.format(workers=workers))
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(script)]
+    found = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=60, check=True)
+    assert found.stdout.split()[0] in ("done", "told"), found

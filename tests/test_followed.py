@@ -230,17 +230,31 @@ def shared_by(A, count):
     return share
 
 
+def shifted_past(A, p):
+    """What is shifted is no instruction: Python does it, and the loop is given what it came to."""
+    for _ in range(3):
+        for i in range(len(A)):
+            A[i] = p % 7
+        p = p << 1
+    return p
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize(
     ("function", "argument", "error", "line"),
-    [(grown_past, 3, OverflowError, "h = h * factor"), (shared_by, 2, ZeroDivisionError, "share + 1 / count")],
+    [
+        (grown_past, 3, OverflowError, "h = h * factor"),
+        (shared_by, 2, ZeroDivisionError, "share + 1 / count"),
+        (shifted_past, 2**61, OverflowError, "for i in range(len(A))"),
+    ],
 )
 def test_an_error_between_loops_has_its_line_and_the_loops_before_it_are_done(function, argument, error, line, workers):
     A, expected = integers(50), integers(50)
     with orion.session("threads", workers, force_parallel=True):
         for _ in range(4):
-            with pytest.raises(error, match=re.escape(line)):
+            with pytest.raises(error, match=re.escape(line)) as raised:
                 orion_of(function)(A, argument)
+            assert [one.name for one in raised.traceback][1:] == []  # it ends in the line of the call
             if error is ZeroDivisionError:
                 with pytest.raises(error):
                     function(expected, argument)

@@ -28,6 +28,26 @@ def fresh_session(monkeypatch):
     orion.shutdown()
 
 
+def test_a_call_in_a_closed_session_leaves_no_threads():
+    def doubled(a):
+        for i in range(len(a)):
+            a[i] *= 2.0
+
+    looped, a = orion.parallel_for(doubled), np.ones(8)
+    with orion.session("threads", 2, force_parallel=True) as here:
+        for _ in range(5):
+            looped(a)
+        here.close()  # in another thread's `with`, say
+        before = {*threading.enumerate()}
+        for _ in range(5):
+            looped(a)
+        left = {*threading.enumerate()} - before
+        for one in left:
+            one.join(10.0)
+        assert not any(one.is_alive() for one in left)
+    assert (a == 1024.0).all()
+
+
 @pytest.mark.parametrize(
     ("environment", "arguments", "settings"),
     [

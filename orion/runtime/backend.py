@@ -83,6 +83,7 @@ class LocalBackend:
         self._watch = Watch()
         self._loaded: WeakKeyDictionary[PreparedProgram, LoadedProgram] = WeakKeyDictionary()
         self._loaded_for = workers
+        self._is_closed = False
         self._seconds: WeakKeyDictionary[PreparedProgram, float] = WeakKeyDictionary()
 
     def run(
@@ -93,7 +94,11 @@ class LocalBackend:
         noted: Noted | None = None,
     ) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
-        return self._turn.run(lambda: self._run(prepared, arguments, recording, noted))
+        try:
+            return self._turn.run(lambda: self._run(prepared, arguments, recording, noted))
+        finally:
+            if self._is_closed:  # a call of another thread, which began before that: it has started workers anew
+                self._turn.close()
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """The program as it is: threads take tiles of each other."""
@@ -151,6 +156,7 @@ class LocalBackend:
 
     def close(self) -> None:
         """End the threads, once the run under way is over."""
+        self._is_closed = True
         self._turn.close()
 
     def _run(

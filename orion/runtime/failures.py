@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.errors import OrionError, OutOfBoundsError, PlanError, UpdateError, describe
+from orion.errors import OrionError, OutOfBoundsError, PlanError, UpdateError, describe, of_user
 from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import INTEGER, Assign, Call, Stmt, Subscript, Var, every
 from orion.ir.program import RunLoop, Step, blocks_of
 from orion.kernel.calling import NOT_A_NUMBER, OUT_OF_BOUNDS
 from orion.runtime.memory import RunMemory
 from orion.runtime.prepared import PreparedLoop, PreparedProgram
-from orion.source import Span
+from orion.source import SourceText, Span
 
 NO_INTEGER = -(2**63)
 """The integer that floats become which have none: NaN, infinite and too large ones."""
@@ -53,6 +53,19 @@ def by_all(error: Exception) -> Exception:
 def is_by_all(error: BaseException) -> bool:
     """Whether each worker comes to an error by itself."""
     return getattr(error, "_orion_by_all", False)
+
+
+def past_64_bits(what: str, span: Span, source: SourceText, why: str) -> Exception:
+    """The error for an integer between loops that has more than 64 bits."""
+    hint = "take a remainder of it (`x % m`), or keep it as a float"
+    return of_user(OverflowError(describe(what, span=span, source=source, why=why, hint=hint)))
+
+
+def too_wide(loop: PreparedLoop, value: Any) -> Exception:
+    """The error for an integer with which a loop cannot begin."""
+    shown = f"{value:,}" if abs(value) < 1 << 99 else f"one of {value.bit_length()} bits"
+    what = f"this loop is given an integer that 64 bits do not hold: {shown}"
+    return past_64_bits(what, loop.plan.nest.span, loop.kernel.user, "loops are compiled: their integers have 64 bits")
 
 
 def _not_a_number(function: Function, loop: PreparedLoop, number: int, place: int) -> UpdateError:

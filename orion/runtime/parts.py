@@ -15,6 +15,7 @@ from orion.runtime.accumulate import Accumulation, accumulations_among
 from orion.runtime.arguments import LoopData, read_only
 from orion.runtime.choose import Chosen, choices_among, tile_ranks
 from orion.runtime.combine import combine_elements
+from orion.runtime.failures import by_all, too_wide
 from orion.runtime.memory import RunMemory
 from orion.runtime.own_arrays import OwnArrays
 from orion.runtime.prepared import OUTPUTS, PreparedLoop, PreparedProgram
@@ -162,10 +163,24 @@ class LoopPart:
         return self.walk.entry, takes, self.blocks[0], self.blocks[-1], self.walked, *self.waits, *self.flags
 
     def begin_round(self, values: tuple[Any, ...]) -> None:
-        """Put the kernel's arguments of the present round in the block, given the loop's inputs."""
+        """Put the kernel's arguments of the present round in the block, given the loop's inputs. OverflowError for one
+        that 64 bits do not hold."""
         self.block = block = self.blocks[self.round % len(self.blocks)]
         for position, source, convert in self.scalars:
-            self.walk.put(block, position, convert(values[source]))
+            try:
+                self.walk.put(block, position, convert(values[source]))
+            except OverflowError:
+                raise by_all(too_wide(self.loop, values[source])) from None
+
+    def begin_results(self, values: tuple[Any, ...]) -> None:
+        """Put what results of the present round begin with where worker 0 finds it, given the loop's inputs.
+        OverflowError for one that 64 bits do not hold."""
+        for _, source, op, pair in self.outputs:
+            if not op:
+                try:
+                    pair[self.round & 1][0] = values[source]
+                except OverflowError:
+                    raise too_wide(self.loop, values[source]) from None
 
     def run(self, tiles: Ints) -> None:
         """Run tiles in the present round."""

@@ -71,9 +71,7 @@ class Worker:
             self._before = part
         part.begin_round(values)
         if self.number == 0:
-            for _, source, op, pair in part.outputs:
-                if not op:
-                    pair[part.round & 1][0] = values[source]
+            part.begin_results(values)
         for one in part.copied:
             one.begin(part.round & 1)
         if part.tiles.size:

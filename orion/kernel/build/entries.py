@@ -408,7 +408,7 @@ class Packer:
 
     def put(self, block: Any, position: int, value: Any) -> None:
         """Put an argument into a block. TypeError for an array of another dtype, rank or layout than was compiled
-        for."""
+        for, OverflowError for an integer that its slot does not hold."""
         form, place, wanted = self._forms[position], self._places[position], self._arrays[position]
         if wanted is not None:
             _check(value, wanted)
@@ -416,7 +416,10 @@ class Packer:
         elif self._complex[position]:
             form.pack_into(block, place, value.real, value.imag)
         else:
-            form.pack_into(block, place, value)
+            try:
+                form.pack_into(block, place, value)
+            except struct.error as error:
+                raise OverflowError(str(error)) from None
 
 
 Expected = tuple[np.dtype[Any], int, bool]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.dataclass import dataclass, field
-from orion.errors import describe, of_user
+from orion.errors import of_user
 from orion.ir.function import Function
 from orion.ir.nodes import (
     Assign,
@@ -32,7 +32,7 @@ from orion.ir.rewriting import rewrite
 from orion.kernel.instructions import AT, LEFT, MEETINGS, ROUNDS, STARTS
 from orion.runtime.arguments import read_only
 from orion.runtime.blas import limited_rounds
-from orion.runtime.failures import by_all
+from orion.runtime.failures import by_all, past_64_bits
 from orion.runtime.followed.expressions import FLOATS, KINDS, MIXED, Number, Type, Whole
 from orion.runtime.followed.steps import Followed, followed_steps
 from orion.runtime.followed.writer import Instructions, instructions_of
@@ -162,10 +162,9 @@ class Following:
             exec(text, names.space(), {names.variable(name): value for name, value in known.items()})
         except Exception as error:
             return of_user(error, place.node.span, function.source)
-        what = "between short loops this gives what 64 bits do not hold"
-        why = "integers there have 64 bits, 53 where they are compared with floats or divided, and powers are floats"
-        hint = "take a remainder of it (`x % m`), or keep it as a float"
-        return OverflowError(describe(what, span=place.node.span, source=function.source, why=why, hint=hint))
+        what = "a power here is complex, or has" if "**" in text else "an integer here has"
+        why = "what stands between loops is compiled: integers have 64 bits, 53 where they meet floats or are divided"
+        return past_64_bits(f"{what} more than 64 bits", place.node.span, function.source, why)
 
 
 def _text(node: Stmt | Expr, names: PythonNames) -> str:

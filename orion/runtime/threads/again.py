@@ -74,7 +74,7 @@ class RunAgain:
         self._arrays = [positions.index(name) for name in taken]
         self._own = tuple(own)
         self._given = [stand_in(given[name], name) for name in order]
-        scalars = [name for name in positions if name not in taken]
+        scalars = [name for name in positions if name not in taken and name in order]  # texts and None are known
         self._scalars = [(positions.index(name), order.index(name)) for name in scalars]
         arrays = [arguments[name] for name in taken] + [one.storage for one in own.values()]
         self._dtypes = [array.dtype for array in arrays]  # their identities are known, so that they live as long

@@ -164,9 +164,7 @@ class Leader(Worker):
         posted, part = self._leading.of_loop(number), self.parts[number]
         for (own,) in posted.parts:
             own.begin_round(values)
-        for _, source, op, pair in part.outputs:
-            if not op:
-                pair[part.round & 1][0] = values[source]
+        part.begin_results(values)
         state = np.array([0, self.barriers, 0, 0, 0, ENDLESS, part.round], np.int64)
         self._leading.run(posted, NO_REGISTERS, state, self._pool)
         results = self.results_of(part, values) if part.outputs else ()
