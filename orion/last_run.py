@@ -93,8 +93,8 @@ def _late_updates(loop: LoopPlan, worker: int, notes: Ints, itemsize: int) -> La
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """What a call keeps of itself: what was prepared, by which stages, for how many workers of the session; what was
-    noted of the run; and how many calls came right before it for which the same was prepared."""
+    """The record of a call: what was prepared, by which stages, for how many workers of the session, and the notes of
+    its run. `alike` counts the calls right before it that ran the same prepared program."""
 
     preparation: Preparation
     prepared: Prepared
@@ -106,7 +106,7 @@ class Ran:
 
 
 def alike_before(last: Ran | None, prepared: Prepared) -> int:
-    """How many calls for which this was prepared came one after the other up to the `last` one."""
+    """Return how many calls in a row, the `last` one included, ran this prepared program."""
     return 0 if last is None or last.prepared is not prepared else last.alike + 1
 
 

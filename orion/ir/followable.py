@@ -59,9 +59,9 @@ class Together:
 def followable(
     steps: Sequence[Step], may_start: Callable[[int], bool], shown: Iterable[int] = ()
 ) -> Iterator[Together]:
-    """The steps that may be followed, those in others where these may not: where they start loops, which `may_start`
-    says, and more than one or one more than once. `shown` are the lines of serial loops with progress bars, which may
-    not."""
+    """Yield the steps that may be followed; where a step may not, those inside it. They start several planned loops, or
+    one several times, and `may_start` allows each. `shown` are the lines of serial loops with progress bars: these may
+    not be followed."""
     yield from _found(steps, may_start, frozenset(shown), is_repeated=False)
 
 
