@@ -339,3 +339,28 @@ def test_rows_of_one_element_are_repeated(lengths):
         same(orion.parallel_for(stepped)(start, step, n), stepped(start, step, n))
     with pytest.raises(orion.ArgumentError, match="differ in length"):
         orion.parallel_for(stepped)(np.ones(3), np.ones(4), 2)
+
+
+def row_first(y, A, k):
+    B = y[k:] * A[:, 1:-k]
+    for i in range(len(A)):
+        A[i, 0] += B[i, -1]
+    return B
+
+
+def row_last(y, A, k):
+    B = A[:, 1:-k] * y[k:]
+    for i in range(len(A)):
+        A[i, 0] += B[i, -1]
+    return B
+
+
+@pytest.mark.parametrize("function", [row_first, row_last])
+def test_a_row_is_repeated_along_the_last_axis(function):
+    ours = orion.parallel_for(function)
+    for m, k in ((6, 1), (7, 2), (3, 1)):
+        for length in (m - k - 1, 1):  # one element is repeated
+            y, A = rng.random(length + k), rng.random((4, m))
+            same(ours(y, A.copy(), k), function(y, A.copy(), k))
+    with pytest.raises(orion.ArgumentError, match="differ in length"):
+        ours(np.ones(6), np.ones((4, 5)), 1)

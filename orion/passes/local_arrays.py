@@ -230,16 +230,18 @@ class _Maker:
         )
         if not every:
             return ()
-        found, *others = ([None if length is None else self.resolved(length) for length in one] for one in every)
+        every = [tuple(None if length is None else self.resolved(length) for length in one) for one in every]
+        found = next((one for one in every if len(one) == len(of_type)), (None,))
         known = tuple(length for length in found if length is not None)
-        if len(known) < len(found) or any(len(other) < len(found) or None in other for other in others):
+        if len(known) < len(found) or any(None in other for other in every):
             why = f"how large `{name}` is must follow from the arguments: their shapes, and integers among them"
             hint = f"{BEFORE}, as large as it may get"
             if isinstance(value, Call) and names_in(value) <= {*self.function.given}:
                 hint = f"pass `{print_expr(value)}`, computed before the call, as an argument"
             raise self.refuse(name, node, why, hint)
-        pairs = (pair for other in others for pair in zip(known, other, strict=True) if pair[0] != pair[1])
-        self.alike.setdefault(name, []).extend((one, two) for one, two in pairs if two is not None)
+        # An operand of fewer axes lies along the last ones, as NumPy broadcasts it.
+        pairs = (pair for other in every for pair in zip(known[len(known) - len(other) :], other, strict=True))
+        self.alike.setdefault(name, []).extend((one, two) for one, two in pairs if two is not None and one != two)
         return known
 
     def of_name(self, name: str, made: str) -> Lengths | None:
