@@ -74,7 +74,7 @@ def of_somebody_else(path):
 
 
 UNUSABLE = {
-    "a file in its place": (blocked, "File exists"),
+    "a file in its place": (blocked, "is a file, and no folder"),
     "below a file": (lambda path: blocked(path) / "below", "Not a directory"),
     "no such place": (lambda path: Path("/proc/orion"), "No such file"),
     "open to all": (closed, "other users can write to"),
@@ -266,6 +266,10 @@ print(sum(k.module.tile.stats.cache_misses != {} for k in (kernel, compile_kerne
 """
 
 
+OWNERS = [(0, 0o700, "0"), (0, 0o777, "2")] + [(1, 0o700, "2")] * (os.geteuid() == 0)
+"""Whose the folder is, with what rights that of the machine code, and how many kernels are compiled."""
+
+
 def python(script, folder, settings=None):
     variables = {**os.environ, "ORION_CACHE": str(folder), "PYTHONPATH": str(ROOT), **(settings or {})}
     return subprocess.Popen(
@@ -284,6 +288,22 @@ def test_processes_that_race_all_get_a_kernel_and_the_next_one_finds_it_compiled
     after = python(script, folder)
     assert after.communicate(timeout=100)[0].strip() == "0"
     assert {path.suffix for path in folder.iterdir() if path.is_file()} == {".py"}
+
+
+@pytest.mark.parametrize(("owner", "mode", "misses"), OWNERS)
+def test_a_warm_folder_that_cannot_be_written_to_is_read(tmp_path, owner, mode, misses):
+    """Where only root or the user can have written it: a layer of an image, a mount that is read only."""
+    script, reader = tmp_path / "race.py", tmp_path / "reader.py"
+    script.write_text(RACE)
+    reader.write_text(f"import os\nos.access = lambda *_: False\n{RACE}")
+    folder = tmp_path / "cache"
+    assert python(script, folder).wait(100) == 0
+    for one in (folder, folder / "__pycache__"):
+        os.chown(one, os.geteuid() + owner, -1)
+    (folder / "__pycache__").chmod(mode)
+    before = sorted(folder.rglob("*"))
+    assert python(reader, folder).communicate(timeout=100)[0].strip() == misses
+    assert sorted(folder.rglob("*")) == before
 
 
 def cut_off(data):

@@ -36,15 +36,22 @@ def cache_folder() -> Path:
     be had (a read-only home, or a folder of somebody else's), that is said, and a new temporary one is taken.
     """
     try:
-        folder = Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion").expanduser()
+        folder = _named_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         trouble = trouble_with(folder)
+    except FileExistsError as error:
+        trouble = f"{error.filename} is a file, and no folder"
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         trouble = in_words(error)
     if not trouble:
         return folder
     tell_not_kept(trouble)
     return _temporary_folder()
+
+
+def _named_folder() -> Path:
+    """The folder of generated modules, whether it is there or not. RuntimeError where there is no home."""
+    return Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion").expanduser()
 
 
 def _platform_folder() -> Path:
@@ -64,6 +71,31 @@ def trouble_with(folder: Path) -> str:
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return f"other users can write to {folder}"
     return "" if os.access(folder, os.W_OK) else f"{folder} cannot be written to"
+
+
+def is_readable(folder: Path) -> bool:
+    """Whether what lies in a folder may be executed: only this user, or root, can have written it (an image's layer, a
+    mount that is read only)."""
+    if sys.platform == "win32":
+        return folder.is_dir()
+    try:
+        found = folder.stat()
+    except OSError:
+        return False
+    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _bring(path: Path) -> None:
+    """Copy what a folder that is only read has of a module to where that is: its machine code, so that it need not be
+    compiled again. What cannot be read is left."""
+    kept = _named_folder() / "__pycache__"
+    own = path.parent / "__pycache__"
+    if kept == own or not (is_readable(kept.parent) and is_readable(kept)):
+        return
+    own.mkdir(exist_ok=True)
+    for one in kept.glob(f"{path.stem}.*"):
+        if not (own / one.name).exists():
+            write_whole(own / one.name, one.read_bytes())
 
 
 def _temporary_folder() -> Path:
@@ -156,9 +188,14 @@ def _written(name: str, text: str) -> Path | None:
         folder = None
         try:
             folder = chosen()
-            return write_once(folder / name, text)
+            path = write_once(folder / name, text)
         except OSError as error:
             tell_not_kept(in_words(error, folder))
+            continue
+        if folder in _temporary:
+            with contextlib.suppress(OSError, RuntimeError):  # then it is compiled
+                _bring(path)
+        return path
     return None
 
 
