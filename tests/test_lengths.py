@@ -186,7 +186,7 @@ def reached_at_last(C, A, B, n):
 def given_another_value(C, A, B, n):
     m = n
     n = 4
-    for i in range(m - n, n):
+    for i in range(m - n, m):
         C[i] = A[i] + B[i]
 
 
