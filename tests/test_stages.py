@@ -163,7 +163,7 @@ GIVEN = {
     "time_tiles": (stencil, lambda: (many((1300, 1300)), many((1300, 1300)), 12)),
     "fuse": (neighbours, lambda: (many(3_000_000), many(3_000_000), many(3_000_000))),
     "privatize": (private, lambda: (many((300, 200)), many(200), many(300))),
-    "array_sums": (histogram, lambda: (np.zeros(50), np.random.default_rng(1).integers(0, 50, 400_000))),
+    "array_sums": (histogram, lambda: (np.zeros(50), np.random.default_rng(1).integers(0, 50, 4_000_000))),
     "copy_in": (shifted, lambda: (many(300_000), many(300_000))),
     "rename": (two_values, lambda: (many(200_000), many(200_000), many(200_000), many(200_000))),
     "wrap_around": (smoothed, lambda: (many(200_000), many(200_000))),
