@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.plan import copies
 from orion.rewrites.scans import apply, find
 from tests.loop_text import defined
 from tests.random_functions import compare, interpreted, outcome, plans, rewritten
@@ -181,6 +182,8 @@ def small(monkeypatch):
 
 @pytest.fixture
 def any_size(monkeypatch):
+    """Loops are shared out by scans and by copies however short they are, also where nobody forces that."""
+    monkeypatch.setattr(copies, "COMBINED_NS", 0.0)
     monkeypatch.setattr(apply, "LEAST_NS", 1e-3)
     for name, value in (("MEMORY_NS", 0.0), ("GAIN", 0.0)):
         monkeypatch.setattr(find, name, value)
