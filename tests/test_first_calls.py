@@ -202,3 +202,7 @@ def test_threads_of_orion_have_stacks_of_their_own():
         assert threading.stack_size() == 128 * 1024
     finally:
         threading.stack_size(before)
+
+
+def test_first_calls_of_whole_programs_are_those_of_all():
+    assert tuple(program.name for program in every.PROGRAMS) == WHOLE

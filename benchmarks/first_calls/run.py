@@ -1,4 +1,4 @@
-"""First calls of everyday loops and of PolyBench, each in a process of its own. Prints a table, and what it comes to.
+"""First calls of everyday loops, PolyBench and whole programs, each in a process of its own: a table.
 
     python -m benchmarks.first_calls.run             # from the project's folder; `make first-calls` does the same
     python -m benchmarks.first_calls.run --only polybench.gemm everyday.kmeans
