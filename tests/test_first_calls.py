@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.first_calls.programs import WHOLE
+from benchmarks.programs import all as every
 from orion.aside import Aside, aside
 from orion.forks import FORK_WAITS, Forks
 from orion.own_threads import OwnPool, OwnThread, own_stacks
