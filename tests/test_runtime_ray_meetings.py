@@ -162,8 +162,9 @@ def simulated(pulls, values, with_outer):
     return w, copies, outer
 
 
-def run(place, pulls, values, rng, slow, with_outer):
-    """The nodes after some rounds, and what each has sent."""
+def run(place, pulls, values, rng, slow, with_outer, late=False):
+    """The nodes after some rounds, and what each has sent. With `late` their threads begin when workers have done all,
+    who meet nobody of another node then."""
     network = Network(place, rng, slow)
     try:
         replica = SimpleNamespace(array="w", copies="copies", outer=("outer",) if with_outer else ())
@@ -183,12 +184,14 @@ def run(place, pulls, values, rng, slow, with_outer):
             part = SimpleNamespace(number=0, round=round, loop=SimpleNamespace(plan=plan))
             for node in network.nodes:
                 node.meetings.begin(part)
-            for node in network.nodes:
+            for node in network.nodes if not late else ():
                 node.meetings.go()
             for node in network.nodes:
                 node.ready.wait()
             for node in network.nodes:
                 node.ready.wait()
+            for node in network.nodes if late else ():
+                node.meetings.go()
             for node in network.nodes:
                 node.meetings.wait()
                 assert node.failed == []
@@ -224,3 +227,17 @@ def test_nodes_have_the_same_bits_however_slow_they_are(part, with_outer):
             np.testing.assert_array_equal(node.arrays["copies"][own], copies[own])
         expected = [at_meetings(column.tolist(), has_tiles, place, 8 * SIZE, momentum) for column in pulls.T]
         assert sum(node.meetings.sent.bytes for node in found) == sum(one.bytes for one in expected)
+
+
+@pytest.mark.parametrize("with_outer", [False, True], ids=["sync", "outer"])
+def test_workers_that_meet_nobody_of_another_node_do_not_wait_for_their_thread(with_outer):
+    """What they have pulled comes to the home node all the same, whenever the thread looks."""
+    rng = np.random.default_rng(0)
+    place, pulls = [0, 1, 1, 1], np.array([[0, 0], [1, 5], [0, 1], [2, 2]])
+    values = rng.normal(size=(4, 2, 6, SIZE))
+    found = run(place, pulls, values, rng, 0.0, with_outer, late=True)
+    w, copies, _ = simulated(pulls, values, with_outer)
+    for node in found:
+        np.testing.assert_array_equal(node.arrays["w"], w)
+        np.testing.assert_array_equal(node.arrays["copies"], copies)
+    assert [node.meetings.sent.meetings for node in found] == [0, 7]

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from orion.dataclass import dataclass
 from orion.ir.replicas import Replica
-from orion.kernel.calling import PAST_ALL, ROUND_BITS
+from orion.kernel.calling import COUNT, PAST_ALL, ROUND, ROUND_BITS
 from orion.runtime.parts import LoopPart
 from orion.runtime.ray.beside import Pause
 from orion.runtime.ray.brings import Brings
@@ -133,16 +133,18 @@ class Meetings(Brings):
     def _serve(self) -> None:
         meeting = 0
         with_us = [node for node in self._nodes.others if self._has_tiles(node)]
-        while True:
+        while with_us:
             meeting += 1
             there = self._await_own(meeting)
             if not len(there):
                 break
             self._send_copies(meeting, there, with_us)
             with_us = self._let_in(meeting, with_us)
+        self._await_clocks(self._base + (1 << ROUND_BITS))
+        own = self._count_own()
         for node in self._nodes.others:
-            self._deliver(node, (self._told(meeting),))
-        self._level(meeting - 1)
+            self._deliver(node, (self._told(own + 1),))
+        self._level(own)
 
     def _has_tiles(self, node: int) -> bool:
         return bool((self._clocks(self._nodes.workers_of(node)) < PAST_ALL).any())
@@ -156,13 +158,32 @@ class Meetings(Brings):
 
     def _await_own(self, meeting: int) -> Ints:
         """Wait until all workers of this node have come to a meeting, or have done all; those that have come."""
-        come, pause = self._base + 2 * meeting - 1, Pause()
-        while ((clocks := self._clocks(self._here)) < come).any():
+        clocks = self._await_clocks(self._base + 2 * meeting - 1)
+        there: Ints = self._here[clocks >> ROUND_BITS == self._base >> ROUND_BITS]
+        return there
+
+    def _await_clocks(self, least: int) -> Ints:
+        """Wait until the clocks of all workers of this node are at least so far; the clocks."""
+        pause = Pause()
+        while ((clocks := self._clocks(self._here)) < least).any():
             self._leave_if_over()
             pause()
-        there: Ints = self._here[clocks >> ROUND_BITS == self._base >> ROUND_BITS]
-        self._last.update(dict.fromkeys(there.tolist(), meeting))
-        return there
+        return clocks
+
+    def _count_own(self) -> int:
+        """Note the last meeting of each worker of this node, by its own count, and return the number of meetings.
+
+        Workers that meet nobody of another node do not wait for this thread: it may not have seen them meet.
+        """
+        notes = self._memory.notes[self._loop]
+        own = {worker: int(notes[worker, COUNT]) for worker in self._here.tolist() if self._is_in_round(notes[worker])}
+        self._last.update(own)
+        met = max(own.values(), default=0)
+        self._note(meetings=met)
+        return met
+
+    def _is_in_round(self, notes: Ints) -> bool:
+        return bool(notes[ROUND] == self._base >> ROUND_BITS)
 
     def _send_copies(self, meeting: int, there: Ints, nodes: Sequence[int]) -> None:
         """Send other nodes the copies of the workers here that are at a meeting."""
@@ -173,7 +194,6 @@ class Meetings(Brings):
         flags = tuple(Flag(meeting_of(self._loop), worker, meeting) for worker in there.tolist())
         for node in nodes:
             self._deliver(node, (*flags, self._told(meeting)), brought)
-        self._note(meetings=1)
 
     def _told(self, meeting: int) -> Flag:
         return Flag(meeting_of(self._loop), -1 - self._nodes.own, meeting)
