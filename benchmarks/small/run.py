@@ -68,6 +68,7 @@ def main() -> None:
         with console.status(f"{name} ({number} of {len(options.only)})"):
             rows.append(Row(name, told_by([ONE, name, *how], options.limit)))
     console.print(table(rows))
+    console.print(f"njit/Orion above 1: Orion is faster; <: below {LEAST}", highlight=False)
     for line in summary(rows):
         console.print(line, highlight=False)
     RESULTS.parent.mkdir(exist_ok=True)
