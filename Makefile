@@ -49,7 +49,7 @@ check: $(STAMP)  ## ruff, strict mypy, and the layers test; about 2 min
 bench: $(STAMP)  ## speed next to LIBMF, a Hogwild loop and a hand-written kernel (downloads and builds LIBMF; wants g++); about 5 min
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-first-calls: $(STAMP) ## 284 first calls, cold, warm and on a machine that never saw Orion, next to numba.njit; about 40 min
+first-calls: $(STAMP) ## 284 first calls, cold, warm and on a machine that never saw Orion, next to numba.njit; about 50 min
 	$(BIN)/python -m benchmarks.first_calls.run $(ARGS)
 
 everyday: $(STAMP) ## 234 loops as users write them: which are taken, parallel, how fast next to numba.njit; about 25 min

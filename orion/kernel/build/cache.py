@@ -73,9 +73,9 @@ def trouble_with(folder: Path) -> str:
     return "" if os.access(folder, os.W_OK) else f"{folder} cannot be written to"
 
 
-def is_readable(folder: Path) -> bool:
-    """Whether what lies in a folder may be executed: only this user, or root, can have written it (an image's layer, a
-    mount that is read only)."""
+def _is_trusted(folder: Path) -> bool:
+    """Whether this user or root alone can have written to a folder, so that its code may run: a layer of an image, a
+    read-only mount."""
     if sys.platform == "win32":
         return folder.is_dir()
     try:
@@ -85,12 +85,12 @@ def is_readable(folder: Path) -> bool:
     return found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _bring(path: Path) -> None:
-    """Copy what a folder that is only read has of a module to where that is: its machine code, so that it need not be
-    compiled again. What cannot be read is left."""
+def _copy_machine_code(path: Path) -> None:
+    """Copy the machine code of the module at `path` from the named folder, which can only be read, to the folder of
+    that module. OSError where a file cannot be copied; then the module is compiled."""
     kept = _named_folder() / "__pycache__"
     own = path.parent / "__pycache__"
-    if kept == own or not (is_readable(kept.parent) and is_readable(kept)):
+    if kept == own or not (_is_trusted(kept.parent) and _is_trusted(kept)):
         return
     own.mkdir(exist_ok=True)
     for one in kept.glob(f"{path.stem}.*"):
@@ -194,7 +194,7 @@ def _written(name: str, text: str) -> Path | None:
             continue
         if folder in _temporary:
             with contextlib.suppress(OSError, RuntimeError):  # then it is compiled
-                _bring(path)
+                _copy_machine_code(path)
         return path
     return None
 
