@@ -1,4 +1,4 @@
-"""Examples of `docs/how-it-works/extending.md`, put into a copy of the package: they do what it says, and pass checks."""
+"""Examples of `docs/how-it-works/extending.md`, put into a copy of the package: they do what it says."""
 
 import os
 import re

@@ -1,0 +1,45 @@
+"""The project's site: Markdown by MyST, the reference from the code (`reference_pages.py`), the pydata theme."""
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+
+import orion  # noqa: E402
+
+project = "Orion"
+author = copyright = "the Orion authors"
+version = release = orion.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "reference_pages"]
+exclude_patterns = ["_build"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".markdown": "markdown"}
+myst_enable_extensions = ["colon_fence"]  # the tests run fenced blocks, and so there are no directives among these
+myst_heading_anchors = 4
+suppress_warnings = ["toc.empty_glob"]  # a part of the site names pages in their order, also those not written yet
+
+nitpicky = True
+nitpick_ignore_regex = [("py:(class|data|exc|meth)", ".*")]  # types in signatures: NumPy's, and Orion's inner ones
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+toc_object_entries = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Orion"
+html_copy_source = False
+html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["orion.css"]
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "default",
+    "pygments_dark_style": "github-dark",
+}
