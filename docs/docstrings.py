@@ -6,6 +6,7 @@ here (`autodoc-process-docstring`), with links from names such as `orion.buffer`
 """
 
 import ast
+import inspect
 import re
 from itertools import groupby
 from textwrap import dedent
@@ -19,7 +20,7 @@ ITEM = "- "
 
 def setup(app):
     app.connect("autodoc-process-docstring", rewrite)
-    app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("autodoc-process-signature", show_as_written)
     return {"parallel_read_safe": True}
 
 
@@ -28,9 +29,43 @@ def rewrite(app, what, name, obj, options, lines):
     lines[:] = restructured("\n".join(lines)).splitlines()
 
 
-def hide_constructor(app, what, name, obj, options, signature, result):
-    """Classes are shown without their arguments: functions make their objects."""
-    return ("", None) if what in ("class", "exception") else (signature, result)
+def show_as_written(app, what, name, obj, options, signature, result):
+    """Functions have the types that their source has, and classes no arguments: functions make their objects."""
+    if signature and what in ("class", "exception"):
+        return "", None
+    if signature and what in ("function", "method"):
+        arguments, _, result = as_written(obj, what == "method").partition(" -> ")
+        return arguments, result or None
+    return None
+
+
+class Written(str):
+    """A text that stands for itself where signatures are printed."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
+
+
+def as_written(function, is_method=False):
+    """The signature of a function, with types as in its source, and short names of defaults that are types."""
+    whole = inspect.signature(inspect.unwrap(function))
+    parameters = [
+        one.replace(
+            annotation=written(one.annotation),
+            default=one.default if isinstance(one.default, str) else written(one.default),
+        )
+        for one in whole.parameters.values()
+        if not (is_method and one.name == "self")
+    ]
+    return str(whole.replace(parameters=parameters, return_annotation=written(whole.return_annotation)))
+
+
+def written(value):
+    if isinstance(value, str):
+        return Written(value)
+    if isinstance(value, type) and value is not inspect.Signature.empty:
+        return Written(value.__name__ if value.__module__ == "builtins" else f"np.{value.__name__}")
+    return value
 
 
 def restructured(text):

@@ -12,6 +12,10 @@ import re
 from argparse import ArgumentParser, _SubParsersAction
 from itertools import chain
 from pathlib import Path
+from textwrap import indent
+from types import FunctionType
+
+from docstrings import as_written, restructured
 
 import orion
 from orion.cli import cli
@@ -46,6 +50,8 @@ MEMBERS = {
     ),
 }  # fmt: skip
 """What programs use of classes that also have methods for Orion's own parts, in the order of the page."""
+
+ABOUT = ("Every public name of `import orion`. In types, `Dense` is a NumPy array or an `orion.DenseArray`.",)
 
 LINKED = re.compile(r"(```.*?```|`[^`\n]*`)|\b(ORN\d+)\b", re.DOTALL)
 
@@ -95,7 +101,7 @@ def is_a(name, kind):
 
 
 def interface_index():
-    lines = ["# The interface", "", "Every public name of `import orion`.", ""]
+    lines = ["# The interface", "", *ABOUT, ""]
     for title, names in groups().items():
         lines += [f"## {title}", ""]
         lines += [f"- [`orion.{name}`]({name}.rst): {summary(name)}" for name in names]
@@ -134,23 +140,22 @@ def directive(name, value):
 
 def kind_of(owner, member):
     found = inspect.getattr_static(owner, member, None)
-    return "method" if inspect.isroutine(found) or isinstance(found, staticmethod) else "attribute"
+    return "method" if isinstance(found, FunctionType | staticmethod | classmethod) else "attribute"
 
 
 def of_callable_object(name, value):
     """An object that is called like a function, and has functions of its own."""
     kind = type(value)
-    inner = [one for one in vars(kind) if not one.startswith("_")]
-    shown = [f".. autofunction:: {kind.__module__}.{kind.__name__}.{one}\n   :no-index:" for one in inner]
-    head = f".. py:function:: orion.{name}{inspect.signature(value)}"
-    text = "\n".join(f"   {line}".rstrip() for line in rest_of(kind).splitlines())
-    return "\n\n".join([f"{head}\n\n{text}", *shown])
+    head = described(f"orion.{name}{as_written(kind.__call__, is_method=True)}", kind)
+    inner = {one: getattr(kind, one) for one in vars(kind) if not one.startswith("_")}
+    others = [described(f"orion.{name}.{one}{as_written(method)}", method) for one, method in inner.items()]
+    return "\n\n".join([head, *others])
 
 
-def rest_of(kind):
-    from docstrings import restructured
-
-    return restructured(inspect.getdoc(kind))
+def described(signature, value):
+    """The directive of a function with this signature, and the docstring of `value`."""
+    text = restructured(inspect.getdoc(value))
+    return f".. py:function:: {signature}\n\n{indent(text, ' ' * 3)}"
 
 
 # ---------------------------------------------------------------- codes of reasons
@@ -208,8 +213,9 @@ def row(action):
     """A row of the table of arguments."""
     value = action.metavar if action.nargs != 0 else ""
     names = [f"{name} {value}".strip() for name in action.option_strings] or [value or action.dest]
-    again = ", for each argument" if type(action).__name__ == "_AppendAction" else ""
-    return f"| {', '.join(f'`{name}`' for name in names)} | {action.help}{again} |".replace("FUNCTION]|CODE", r"FUNCTION]\|CODE")
+    shown = ", ".join(f"`{name}`" for name in names).replace("|", r"\|")
+    again = "; once for each of them" if isinstance(action.default, list) else ""
+    return f"| {shown} | {action.help}{again} |"
 
 
 def filled(text):
