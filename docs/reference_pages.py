@@ -53,12 +53,21 @@ MEMBERS = {
 
 ABOUT = ("Every public name of `import orion`. In types, `Dense` is a NumPy array or an `orion.DenseArray`.",)
 
+REASON_LINK = re.compile(r"\]\((?:\.\./)+orion/reasons\.md(?:#(orn\d+))?\)")
 LINKED = re.compile(r"(```.*?```|`[^`\n]*`)|\b(ORN\d+)\b", re.DOTALL)
 
 
 def setup(app):
     app.connect("builder-inited", lambda app: write_all(REFERENCE))
+    app.connect("source-read", link_reasons)
     return {"parallel_read_safe": True}
+
+
+def link_reasons(app, name, source):
+    """Have links to `orion/reasons.md`, as readers of the files follow them, go to the page of the code."""
+    source[0] = REASON_LINK.sub(
+        lambda found: f"](/reference/reasons/{found[1].upper() if found[1] else 'index'}.markdown)", source[0]
+    )
 
 
 def write_all(folder):
