@@ -124,7 +124,7 @@ def block(lines):
 
 def items(lines):
     """The entries of a section such as `Args:`, as a list."""
-    return [inline(f"  {line}" if line.startswith(" ") else f"{ITEM}{line}") for line in lines]
+    return [inline(f"  {line.strip()}" if line.startswith(" ") else f"{ITEM}{line}") for line in lines]
 
 
 def language(code):
