@@ -15,6 +15,7 @@ import orion
 
 CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 MARKUP = re.compile(r"([\\*_|])")
+PAGE = re.compile(r"\bdocs/([a-z/-]+)\.md\b")
 ITEM = "- "
 
 
@@ -147,7 +148,7 @@ def inline(text):
 
 
 def escaped(text):
-    return MARKUP.sub(r"\\\1", text)
+    return PAGE.sub(r":doc:`/\1`", MARKUP.sub(r"\\\1", text))
 
 
 def code_of(text):

@@ -180,6 +180,7 @@ def test_its_own_examples_hold():
         ("`a\nb`", "``a b``\n"),
         ("see `orion.buffer`", "see :py:obj:`orion.buffer`\n"),
         ("see `orion.nothing`", "see ``orion.nothing``\n"),
+        ("late (docs/guides/late.md)", "late (:doc:`/guides/late`)\n"),
         ("Sum.\n>>> 1 + 1\n2", "Sum.\n\n>>> 1 + 1\n2\n"),
         ("Both:\n- a\n- b", "Both:\n\n- a\n- b\n"),
         ("Args:\n    a: `x`\n        more", "Args:\n\n- a: ``x``\n  more\n"),
