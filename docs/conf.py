@@ -33,6 +33,7 @@ nitpick_ignore_regex = [  # types in signatures: NumPy's, and Orion's inner ones
     ("py:obj", r"(?!orion\.).*"),
 ]
 autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # `docstrings.py` shows them as they are written
 python_maximum_signature_line_length = 88
 toc_object_entries = False
 smartquotes = False

@@ -141,8 +141,7 @@ def directive(name, value):
     if issubclass(value, Exception):
         return f".. autoexception:: orion.{name}\n   :show-inheritance:"
     if name not in MEMBERS:
-        called = "\n   :special-members: __call__" if "__call__" in vars(value) else ""
-        return f".. autoclass:: orion.{name}\n   :members:{called}"
+        return f".. autoclass:: orion.{name}\n   :members:"
     members = "\n".join(f"   .. auto{kind_of(value, one)}:: {one}" for one in MEMBERS[name])
     return f".. autoclass:: orion.{name}\n\n{members}"
 
