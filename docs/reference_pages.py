@@ -9,7 +9,7 @@ What is written has the endings `.rst` and `.markdown`: `*.md` are pages that so
 
 import inspect
 import re
-from argparse import ArgumentParser, _SubParsersAction
+from argparse import HelpFormatter, _SubParsersAction
 from itertools import chain
 from pathlib import Path
 from textwrap import indent
@@ -213,8 +213,11 @@ def commands(parser):
     return found.choices
 
 
-def usage(command: ArgumentParser):
-    return command.format_usage().removeprefix("usage: ").strip().splitlines()
+def usage(command):
+    """The lines of a command's usage, as wide on every terminal."""
+    formatter = HelpFormatter(command.prog, width=76)
+    formatter.add_usage(command.usage, command._actions, command._mutually_exclusive_groups, prefix="")
+    return formatter.format_help().strip().splitlines()
 
 
 def row(action):
