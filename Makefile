@@ -8,7 +8,7 @@ PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
 
 .DEFAULT_GOAL := help
-.PHONY: help run examples test test-all test-sample cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs clean setup
+.PHONY: help run examples test test-all test-sample cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs docs-serve docs-examples clean setup
 
 help:            ## this list; 1 s
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -151,9 +151,15 @@ planted: $(STAMP) ## faults planted in plans and in the analysis: which of them 
 house: $(STAMP)  ## the structure of the compiler in numbers; about 1 min
 	$(BIN)/python -m benchmarks.house $(ARGS)
 
-docs: $(STAMP)   ## run the examples in the documentation and in docstrings; about 5 min
+docs: $(STAMP)   ## build the site into docs/_build, any warning an error; 15 s
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build
+
+docs-serve: docs ## build the site, and show it at http://localhost:8000 until Ctrl-C; 15 s
+	$(BIN)/python -m http.server --bind localhost --directory docs/_build 8000
+
+docs-examples: $(STAMP) ## run the examples in the documentation and in docstrings; about 5 min
 	$(BIN)/python -m pytest tests/test_documentation.py orion
 
 clean:           ## remove the environment and everything generated; 1 s
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .hypothesis benchmarks/build benchmarks/results
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .hypothesis benchmarks/build benchmarks/results docs/_build docs/reference/interface docs/reference/reasons
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -473,7 +473,7 @@ def parallel_for(
 
     Errors: `UnsupportedLoopError` at the first call or plan, for code that cannot be compiled. Ctrl-C ends a call with
     `KeyboardInterrupt` within a second; of the arrays that it writes some elements are then new and others are not
-    (docs/stopping.md), and the next call is right.
+    (docs/guides/stopping.md), and the next call is right.
 
     >>> import numpy as np, orion
     >>> @orion.parallel_for

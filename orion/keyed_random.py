@@ -169,7 +169,7 @@ COMPILED = (
 
 
 class Random(ModuleType):
-    """A module that can be called. `orion.random(seed, *key)`: a float from [0, 1), evenly; 53 bits of it are random.
+    """Random numbers by key: `orion.random(seed, *key)` is a float from [0, 1), evenly; 53 bits of it are random.
 
     Args:
         seed, *key: integers of 64 bits, with or without a sign (the bits count), any number of keys.

@@ -106,6 +106,7 @@ class Plan:
 
     @property
     def strategy(self) -> str:
+        """How the only loop runs: "independent", "1d", "2d", "nd", "wavefront", "inspected", "relaxed" or "serial"."""
         return str(self.only.strategy)
 
     @property
@@ -127,6 +128,7 @@ class Plan:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
+        """Why no loop runs by a stronger strategy: each reason has a `code`, a `message` and perhaps a `hint`."""
         return tuple(reason for loop in self.loops for reason in loop.reasons)
 
     @property
@@ -142,6 +144,7 @@ class Plan:
 
     @property
     def placements(self) -> tuple[Placement, ...]:
+        """Where the data of each array lives, and the predicted bytes that a run moves, loop by loop."""
         return tuple(placement for loop in self.loops for placement in loop.placements)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Why a loop is not run by a stronger strategy: reasons with stable codes.
 
 A code is one row of `CODES` and its page, a section of `reasons.md` beside this file. Codes are part of the public
-interface: they are never given a new meaning. `docs/extending.md` says how to add one.
+interface: they are never given a new meaning. `docs/how-it-works/extending.md` says how to add one.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ OF_A_LOOP = re.compile(r"(?:reaches|such as|e\.g\.) ((?:\w+ ?= ?-?\d+(?:, | and 
 """Where a message names loop variables without backquotes."""
 
 OF_A_PART = re.compile(r"_\d$")
-"""How the variable of a loop over a part of an array ends, after the name of the array (`docs/glossary.md`)."""
+"""How the variable of a loop over a part of an array ends, after the array's name (`docs/reference/glossary.md`)."""
 
 OF_A_COORDINATE = re.compile(r"\b[^\W\d]\w*__(?:trip|\d+)\b")
 """A name as isl has it: the trips of a loop, an extent."""

@@ -21,7 +21,7 @@ AT_ONCE = 2
 UNTIL = "ORION_TESTS_UNTIL"
 """The variable that says when no further test is to begin, in seconds since 1970."""
 
-TREE = ("orion/**/*.py", "tests/**/*.py", "examples/**/*.py", "docs/**/*.md", "*.md", "pyproject.toml")
+TREE = ("orion/**/*.py", "tests/**/*.py", "examples/**/*.py", "docs/**/*.md", "docs/*.py", "*.md", "pyproject.toml")
 """Which files the tests depend on."""
 
 OVER = "the time of the sample is over"

@@ -1,4 +1,4 @@
-"""`docs/extending.md`: its examples, put into a copy of the package, do what the page says, and pass the checks."""
+"""Examples of `docs/how-it-works/extending.md`, put into a copy of the package: they do what it says."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import pytest
 from tests.test_documentation import ROOT, blocks
 
 REST = "…"
-PAGE = ROOT / "docs" / "extending.md"
+PAGE = ROOT / "docs" / "how-it-works" / "extending.md"
 FOUND = blocks(PAGE)
 EXAMPLES = [(lines, one, after) for lines, one, after in zip(FOUND, FOUND[1:], FOUND[2:], strict=False) if one.marker]
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "features.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "features.md").read_text()
 
 
 def test_named_files_are_there():

@@ -269,7 +269,7 @@ def test_an_array_of_an_empty_list_has_the_type_of_its_items():
     found = orion.parallel_for(integers)(np.zeros(0), 3)
     assert found[0] == []
     assert found[1].dtype == np.int64
-    assert integers(np.zeros(0), 3)[1].dtype == np.float64  # told in docs/differences.md
+    assert integers(np.zeros(0), 3)[1].dtype == np.float64  # told in docs/reference/differences.md
 
 
 def twice(items):

@@ -376,7 +376,7 @@ def test_min_and_max_of_python_keep_their_order(function):
     loop = make_loop(function, x)
     start = {"smallest_last": 10.0, "smallest_first": 10.0, "largest_last": -10.0}[function.__name__]
     found = run_loop(loop, compiled(loop), m=start)["m"][0]
-    assert found == function(x)  # in one tile; what NaN does between tiles is in docs/decisions.md
+    assert found == function(x)  # in one tile; what NaN does between tiles is in docs/project/decisions.md
 
 
 def test_min_and_max_of_nan():

@@ -11,7 +11,7 @@ from orion.cli.cli import main
 from orion.pipeline import PASSES, REWRITES
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "pipeline.md"
+PAGE = ROOT / "docs" / "how-it-works" / "pipeline.md"
 
 
 def test_the_page_has_what_is_printed(capsys, monkeypatch):

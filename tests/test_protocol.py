@@ -1,4 +1,7 @@
-"""The protocol of flags, control rows and boxes (`docs/protocol.md`), in all interleavings of two and three workers."""
+"""The protocol of flags, control rows and boxes, in all interleavings of two and three workers.
+
+`docs/how-it-works/protocol.md` describes it.
+"""
 
 from pathlib import Path
 
@@ -20,7 +23,7 @@ from tests.oracles.protocol import (
 )
 from tests.oracles.protocol_programs import Flags, Leaving, Parking
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "protocol.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-it-works" / "protocol.md"
 
 LONG = ("posted", "run", "posted", "posted", "called", "posted")
 TWICE, RUN, CALLED = ("posted", "posted"), ("posted", "run", "posted"), ("posted", "called", "posted")

@@ -121,7 +121,7 @@ def test_arguments_can_be_resized_after_a_call():
 
 
 def test_an_array_whose_contents_were_looked_at_cannot_be_resized_but_made_anew():
-    """`docs/differences.md` says so: of others nothing is kept."""
+    """`docs/reference/differences.md` says so: of others nothing is kept."""
     first, out = np.arange(9), np.zeros(40)
     assert matches(segments, first, out)
     with pytest.raises(ValueError, match="cannot resize an array that references or is referenced"):

@@ -111,8 +111,10 @@ def starts(kind):
 
 
 def is_known(function, kind):
-    """Whether Python's result is known to be another one, or none: `docs/differences.md`, and differences of truth
-    values, which NumPy does not have."""
+    """Whether Python's result is known to be another one, or none.
+
+    `docs/reference/differences.md` has them, but for differences of truth values, which NumPy does not have.
+    """
     return (kind == "int8" and function in (total, product)) or (kind == "bool" and function in (inverse, root))
 
 

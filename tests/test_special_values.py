@@ -1,7 +1,7 @@
 """Functions of elements and operators of special values: zeros of both signs, infinities, NaN, subnormal numbers.
 
 Compared with the undecorated function: where it gives a NaN, a zero of that sign or an infinity, so does the compiled
-one, and other values are near. What differs is listed in `docs/decisions.md`, and here in `OTHERWISE`.
+one, and other values are near. What differs is listed in `docs/project/decisions.md`, and here in `OTHERWISE`.
 """
 
 import importlib.util

@@ -6,8 +6,9 @@ is.
 
 Right: with 1, 2 and 4 workers, all of them used, the arrays are the same to the bit as after the undecorated function,
 or, of a loop in any order, after the iterations in `plan.serial_order()`; "rounded" where sums of floats are added up
-in blocks (docs/differences.md). Times are medians of interleaved runs, of `numba.njit` of the same text and of Orion on
-one worker and on two: with arrays of subscripts that anybody may change, which are looked at in each call, and frozen.
+in blocks (docs/reference/differences.md). Times are medians of interleaved runs, of `numba.njit` of the same text and
+of Orion on one worker and on two: with arrays of subscripts that anybody may change, which are looked at in each call,
+and frozen.
 """
 
 from __future__ import annotations

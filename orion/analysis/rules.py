@@ -1,6 +1,6 @@
 """The table of strategies, strongest first. Each row is a file of `orion.analysis.strategies`, which says
 when it is legal.
-`docs/extending.md` says how to add one.
+`docs/how-it-works/extending.md` says how to add one.
 """
 
 from __future__ import annotations

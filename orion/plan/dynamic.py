@@ -37,7 +37,7 @@ from orion.plan.plan import Fused, LoopPlan, Tiled, Weighed, Written
 from orion.sets.maps import Maps
 
 TILE_NS = 5_000
-"""The least predicted time of a tile: a hundred times what it costs to take one, 46 ns (`docs/decisions.md`)."""
+"""The least predicted time of a tile: a hundred times what taking one costs, 46 ns (`docs/project/decisions.md`)."""
 
 MOST_FREE, MOST_TILES = 4096, 256
 """The most tiles of a loop no two of whose iterations are in conflict, and of others. With as many, to make and prove

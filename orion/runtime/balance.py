@@ -34,7 +34,7 @@ LEAST = 0.1
 """The part of its time that such a call loses: times of the same tiles differ by some percent from call to call."""
 
 COST = 0.1
-"""What a new deal costs at least, in seconds (`docs/decisions.md`)."""
+"""What a new deal costs at least, in seconds (`docs/project/decisions.md`)."""
 
 Floats = NDArray[np.float64]
 

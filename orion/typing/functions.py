@@ -4,7 +4,7 @@ A row says everything that the compiler knows of a function: the type of its res
 Numba compiles for it, and what it costs. NumPy's functions of each element need no row: NumPy's own table has their
 types. Those that have one are compiled otherwise than by name, or cost less than a call.
 
-`docs/extending.md` says how to add one.
+`docs/how-it-works/extending.md` says how to add one.
 """
 
 from __future__ import annotations

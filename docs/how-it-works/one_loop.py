@@ -1,4 +1,4 @@
-"""The loop that `docs/pipeline.md` follows through the compiler."""
+"""The loop that `docs/how-it-works/pipeline.md` follows through the compiler."""
 
 import orion
 

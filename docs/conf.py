@@ -1,0 +1,55 @@
+"""The project's site: Markdown by MyST, the reference from the code (`reference_pages.py`), the pydata theme."""
+
+import sys
+from logging import getLogger
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
+
+import orion  # noqa: E402
+
+
+def names_a_page(record):
+    """Whether a warning is another one than that a list of pages names some that are not written yet."""
+    return getattr(record, "subtype", None) != "empty_glob"
+
+
+getLogger("sphinx.sphinx.directives.other").addFilter(names_a_page)
+
+project = "Orion"
+author = copyright = "the Orion authors"
+version = release = orion.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "linked_names", "reference_pages"]
+exclude_patterns = ["_build"]
+source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".markdown": "markdown"}
+myst_enable_extensions = ["colon_fence"]  # the tests run fenced blocks, and so there are no directives among these
+myst_heading_anchors = 4
+
+nitpicky = True
+nitpick_ignore_regex = [  # types in signatures: NumPy's, and Orion's inner ones
+    ("py:(class|data|exc|meth)", ".*"),
+    ("py:obj", r"(?!orion\.).*"),
+]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # `docstrings.py` shows them as they are written
+python_maximum_signature_line_length = 88
+toc_object_entries = False
+smartquotes = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Orion"
+html_copy_source = False
+html_show_sourcelink = False
+html_sidebars = {"index": [], "benchmarks": []}  # pages that have none below them
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "default",
+    "pygments_dark_style": "github-dark",
+}

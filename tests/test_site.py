@@ -1,0 +1,198 @@
+"""The site is built without a warning, has a page for what the reference promises, and its links lead somewhere."""
+
+import argparse
+import doctest
+import importlib.util
+import re
+import subprocess
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import orion
+from orion.cli import cli
+from orion.reasons import CODES
+from tests.test_documentation import ROOT
+
+DOCS = ROOT / "docs"
+MOST_SECONDS = 120
+"""For a build on a machine that does much else: alone it takes about 10 s."""
+
+VARIABLE = re.compile(r"\bORION_[A-Z][A-Z_]*\b")
+LOADED = {"script": "src", "link": "href", "img": "src"}
+"""What a page loads by itself, by elements and their attributes."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of a build in which any warning is an error; Sphinx is among what `dev` installs."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", DOCS, folder]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return folder
+
+
+class Page(HTMLParser):
+    """What is looked at of a page: names that links can lead to, links, files that it loads, and text by element."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.names, self.links, self.loads, self.prose, self.code = set(), [], [], [], []
+        self._open = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.names |= {found["id"]} if "id" in found else set()
+        if tag == "a" and "href" in found:
+            self.links.append(found["href"])
+        if found.get(LOADED.get(tag)) and found.get("rel") not in ("index", "search", "next", "prev", "canonical"):
+            self.loads.append(found[LOADED[tag]])
+        if tag in ("p", "code", "pre"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        if self._open and tag == self._open[-1]:
+            self._open.pop()
+            self.code.append("\n" if tag == "code" else "")
+
+    def handle_data(self, data):
+        if self._open:
+            (self.prose if self._open[-1] == "p" else self.code).append(data)
+
+
+@cache
+def page(path):
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def pages(folder):
+    found = sorted(folder.rglob("*.html"))
+    assert len(found) > 100
+    return found
+
+
+# ---------------------------------------------------------------- the whole site
+
+
+def test_links_inside_of_the_site_lead_somewhere(site):
+    for path in pages(site):
+        for link in page(path).links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            assert target.is_file(), f"{path}: {link}"
+            if parts.fragment and target.suffix == ".html":
+                assert unquote(parts.fragment) in page(target).names | {""}, f"{path}: {link}"
+
+
+def test_pages_load_nothing_from_elsewhere(site):
+    for path in pages(site):
+        loaded = page(path).loads
+        assert loaded
+        assert [one for one in loaded if urlsplit(one).scheme not in ("", "data") or urlsplit(one).netloc] == []
+
+
+def test_each_page_is_in_a_list(site):
+    """A page that no list names is warned of by Sphinx; a part without a list of its pages has no place."""
+    parts = {path.parent for path in DOCS.rglob("*.md") if "_build" not in path.parts}
+    assert [part for part in parts if not (part / "index.md").is_file()] == []
+
+
+# ---------------------------------------------------------------- the reference
+
+
+def test_each_public_name_has_a_page_and_a_line(site):
+    listed = (site / "reference" / "interface" / "index.html").read_text(encoding="utf-8")
+    for name in orion.__all__:
+        shown = page(site / "reference" / "interface" / f"{name}.html")
+        assert f"orion.{name}" in shown.names, name
+        assert f'href="{name}.html"' in listed, name
+        assert len("".join(shown.prose).split()) > 5, f"{name} has no text"
+
+
+def test_code_in_docstrings_is_shown_as_code(site):
+    for name in orion.__all__:
+        shown = page(site / "reference" / "interface" / f"{name}.html")
+        assert "`" not in "".join(shown.prose), name
+        assert ">>>" not in "".join(shown.prose), name
+
+
+def test_each_code_of_a_reason_has_a_page_and_a_line(site):
+    listed = (site / "reference" / "reasons" / "index.html").read_text(encoding="utf-8")
+    for code, row in CODES.items():
+        text = (site / "reference" / "reasons" / f"{code}.html").read_text(encoding="utf-8")
+        assert f"<h1>{code}: " in text, code
+        assert f'href="{code}.html"' in listed, code
+        assert row.title, code
+
+
+def test_each_command_has_its_arguments(site):
+    shown = page(site / "reference" / "command-line.html")
+    (found,) = (one for one in cli._parser()._actions if isinstance(one, argparse._SubParsersAction))
+    code = "".join(shown.code)
+    assert {f"orion {name}" for name in found.choices} <= set(code.splitlines())
+    words = set(re.findall(r"(?<!\S)--?[\w-]+", code))
+    for command in found.choices.values():
+        for action in command._actions:
+            shown_as = action.option_strings or [action.metavar]
+            assert set(shown_as) <= words | set(code.splitlines()), action
+
+
+def test_the_table_of_variables_has_those_that_the_code_reads():
+    text = (DOCS / "reference" / "environment.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "orion").rglob("*.py"))
+    assert sorted(name for name, *_ in rows) == sorted({one for text in sources for one in VARIABLE.findall(text)})
+    assert all(meaning.strip() and otherwise.strip() for _, meaning, otherwise in rows)
+
+
+# ---------------------------------------------------------------- docstrings
+
+
+def module_of(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+docstrings = module_of("docstrings")
+
+
+def test_its_own_examples_hold():
+    assert doctest.testmod(docstrings) == doctest.TestResults(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a `b` c", "a ``b`` c\n"),
+        ("`x`s and f(`y`)", "``x``\\ s and f(\\ ``y``\\ )\n"),
+        ("*args, name_ and |x|", "\\*args, name\\_ and \\|x\\|\n"),
+        ("`a\nb`", "``a b``\n"),
+        ("see `orion.buffer`", "see :py:obj:`orion.buffer`\n"),
+        ("see `orion.nothing`", "see ``orion.nothing``\n"),
+        ("late (docs/guides/late.md)", "late (:doc:`/guides/late`)\n"),
+        ("Sum.\n>>> 1 + 1\n2", "Sum.\n\n>>> 1 + 1\n2\n"),
+        ("Both:\n- a\n- b", "Both:\n\n- a\n- b\n"),
+        ("Args:\n    a: `x`\n        more", "Args:\n\n- a: ``x``\n  more\n"),
+        ("So:\n\n    x = 1\n\n    y = 2", "So:\n\n.. code-block:: python\n\n    x = 1\n\n    y = 2\n"),
+        ("So:\n\n    $ orion", "So:\n\n.. code-block:: text\n\n    $ orion\n"),
+    ],
+)
+def test_a_docstring_becomes(text, shown):
+    assert docstrings.restructured(text) == shown
+
+
+def test_signatures_have_the_types_of_their_source():
+    def function(a: "list[Any]", *, b: "int | None" = None, c: "object" = float) -> "Any": ...
+
+    assert docstrings.as_written(function) == "(a: list[Any], *, b: int | None = None, c: object = float) -> Any"
