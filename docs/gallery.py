@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -47,6 +48,9 @@ LITTLE = (8, 5)
 
 WIDTH = "100"
 """The columns of plans."""
+
+STRATEGY = re.compile(r"^  strategy .*\n(?: {14}.*\n)*", re.MULTILINE)
+"""The lines of a plan that say how a loop is shared out."""
 
 REPEATS = 7
 
@@ -101,6 +105,7 @@ def loop_of(entry: Entry) -> Any:
 # ---------------------------------------------------------------- plans and pictures
 
 
+@cache
 def plan_of(entry: Entry) -> orion.Plan:
     with orion.session(workers=WORKERS):
         plan: orion.Plan = loop_of(entry).plan(*entry.case.arguments(entry.case.large))
@@ -108,9 +113,13 @@ def plan_of(entry: Entry) -> orion.Plan:
 
 
 def head(plan: orion.Plan) -> str:
-    """The first lines of a plan: how each loop runs."""
+    """The first lines of a plan, which say how each loop runs; of a single loop its strategy is told further down."""
     with _columns(WIDTH):
-        return str(plan).split("\n\n")[0]
+        text = str(plan)
+    first = text.split("\n\n", maxsplit=1)[0]
+    if "\n  line " not in first and (strategy := STRATEGY.search(text)):
+        return f"{first}\n{strategy.group().rstrip()}"
+    return first
 
 
 @contextmanager
@@ -206,10 +215,10 @@ def _how() -> str:
 
 def _section(entry: Entry, plan: orion.Plan, drawn: Picture | None) -> list[str]:
     case = entry.case
-    about = inspect.cleandoc(case.function.__doc__ or "")
+    about = " ".join(inspect.cleandoc(case.function.__doc__ or "").split())
     parts = [
         f"## {entry.title}",
-        f"{' '.join(about.split())} {case.why}",
+        about,
         f"{NOT_RUN}\n```python\n{shown(case)}\n```",
         f"Arguments: {_arguments(case)}.",
         f"```text\n{head(plan)}\n```",

@@ -1,4 +1,4 @@
-"""The loops of the gallery: 25 of those of `benchmarks/everyday`, five of each field, and what to see in their plans."""
+"""The loops of the gallery: 25 of `benchmarks/everyday`, five of each field, and what to see in their plans."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ FIELDS = (
             Entry(
                 "heat_rod",
                 "Heat equation on a rod",
-                "The loop over time stays serial. In each step, copying the array and the loop over it are shared out.",
+                "The loop over time stays serial. In each step, copying the array and the loop over it are shared out. "
+                "Steps appear several times, because the two arrays take turns.",
             ),
             Entry(
                 "gauss_seidel",
                 "Poisson equation by Gauss-Seidel",
-                "Every `for` carries a dependence, and none goes backwards. Tiles of sweeps, rows and columns wait for "
-                "those before them, which is a wavefront.",
+                "Both loops over the grid carry dependences, and none goes backwards. Tiles wait for those above and "
+                "to the left. The test after each sweep keeps the sweeps apart.",
             ),
             Entry(
                 "nbody_leapfrog",
@@ -58,7 +59,7 @@ FIELDS = (
             Entry(
                 "coulomb_pairs",
                 "Forces of pairs of charges",
-                "Each pair adds to the forces on both charges. Additions need no order but for rounding.",
+                "Each pair adds to the forces on both charges. Tiles of pairs that share a charge wait for each other.",
             ),
             Entry(
                 "random_walks",
@@ -121,20 +122,30 @@ FIELDS = (
         "Finance",
         "Prices of options, indicators, and simulated paths.",
         (
-            Entry("black_scholes", "Black-Scholes prices", "A helper function is called twice in each iteration."),
             Entry(
-                "implied_volatility", "Implied volatility", "A search of unknown length for each option, and a count."
+                "black_scholes",
+                "Black-Scholes prices",
+                "Each option is priced by itself. The helper function becomes part of the loop.",
+            ),
+            Entry(
+                "implied_volatility",
+                "Implied volatility",
+                "Each option has its own search, of unknown length, and adds to one count.",
             ),
             Entry(
                 "ewma_volatility",
                 "Volatility of many assets",
                 "Days follow one another. The loop over assets is around them, and is shared out.",
             ),
-            Entry("barrier_call", "Monte Carlo price of a barrier option", "A path ends early; the others go on."),
+            Entry(
+                "barrier_call",
+                "Monte Carlo price of a barrier option",
+                "Each path has its own payoff. One that ends early does not concern the others.",
+            ),
             Entry(
                 "log_return_summary",
                 "Summary of returns",
-                "Two sums and the place of a maximum, which is told by comparing elements that the loop has written.",
+                "Each return is its own. The sums and the place of the maximum are combined from blocks.",
             ),
         ),
     ),
@@ -156,7 +167,8 @@ FIELDS = (
             Entry(
                 "pagerank_pull",
                 "PageRank",
-                "Pages read old ranks through an array of links, and write new ones. A maximum ends the rounds.",
+                "Pages read old ranks through an array of links, and write new ones. The sum of all changes ends the "
+                "rounds.",
             ),
             Entry("count_triangles", "Triangles of a graph", "Two sorted lists are walked for each edge, and counted."),
             Entry(
