@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -46,8 +47,8 @@ LARGEST = 30_000
 LITTLE = (8, 5)
 """The sizes of such calls, in the order in which they are tried."""
 
-WIDTH = "100"
-"""The columns of plans."""
+WIDTH, COLUMNS = "100", 140
+"""The columns of plans, and of what stands around them."""
 
 STRATEGY = re.compile(r"^  strategy .*\n(?: {14}.*\n)*", re.MULTILINE)
 """The lines of a plan that say how a loop is shared out."""
@@ -198,7 +199,7 @@ def pages() -> dict[Path, str]:
     """All files of the gallery: pages and pictures, with what is in them."""
     files: dict[Path, str] = {PAGES / "index.md": _index()}
     for field in FIELDS:
-        parts = [f"# {field.title}", f"{field.about} {_how()}"]
+        parts = [f"# {field.title}", _wrapped(f"{field.about} {_how()}")]
         for entry in field.entries:
             plan = plan_of(entry)
             drawn = picture(entry, plan)
@@ -218,17 +219,21 @@ def _section(entry: Entry, plan: orion.Plan, drawn: Picture | None) -> list[str]
     about = " ".join(inspect.cleandoc(case.function.__doc__ or "").split())
     parts = [
         f"## {entry.title}",
-        about,
+        _wrapped(about),
         f"{NOT_RUN}\n```python\n{shown(case)}\n```",
-        f"Arguments: {_arguments(case)}.",
+        _wrapped(f"Arguments: {_arguments(case)}."),
         f"```text\n{head(plan)}\n```",
-        entry.see,
+        _wrapped(entry.see),
     ]
     if drawn is not None:
         of = "of a call on little data, " if drawn.is_of_little else ""
         parts.append(f"![Iterations of {entry.name}, {of}by workers](../figures/gallery/{entry.name}.svg)")
         parts += ["The picture is that of a call on little data, in which one sees the tiles."] * drawn.is_of_little
     return [*parts, *_timing(entry)]
+
+
+def _wrapped(text: str) -> str:
+    return fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def _arguments(case: Case) -> str:
@@ -252,11 +257,11 @@ def _timing(entry: Entry) -> list[str]:
 
 
 def _index() -> str:
-    lines = [
-        "# Gallery",
+    about = (
         "Twenty-five loops of real programs, as people write them. Look for one like yours. Each has its code and the "
-        "first lines of its plan; most have a picture of their iterations.",
-    ]
+        "first lines of its plan; most have a picture of their iterations."
+    )
+    lines = ["# Gallery", _wrapped(about)]
     for field in FIELDS:
         lines.append(f"## [{field.title}]({field.file})")
         lines.append("\n".join(f"- {entry.title}: {_strategies(entry)}" for entry in field.entries))

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ import orion
 from docs import shape_loops as loops
 
 PAGE = Path(__file__).with_name("will-it-work.md")
+
+COLUMNS = 140
+"""The longest lines of the page's text."""
 
 WORKERS = 2
 """How many workers the loops are planned for."""
@@ -296,8 +300,13 @@ def _advice(shape: Shape) -> str:
 
 def sections() -> str:
     return "\n\n".join(
-        "\n\n".join([f"### {shape.name}", _code(shape.loop), shape.note, *_instead(shape)]) for shape in SHAPES
+        "\n\n".join([f"### {shape.name}", _code(shape.loop), _wrapped(shape.note), *_instead(shape)])
+        for shape in SHAPES
     )
+
+
+def _wrapped(note: str) -> str:
+    return fill(note, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def _instead(shape: Shape) -> list[str]:
