@@ -266,6 +266,8 @@ def _index() -> str:
         lines.append(f"## [{field.title}]({field.file})")
         lines.append("\n".join(f"- {entry.title}: {_strategies(entry)}" for entry in field.entries))
     lines.append("[Will it work for my loop?](../will-it-work.md) has twenty shapes of loops in one table.")
+    names = "\n".join(field.file.removesuffix(".md") for field in FIELDS)
+    lines.append(f":::{{toctree}}\n:hidden:\n\n{names}\n:::")
     return "\n\n".join(lines) + "\n"
 
 
