@@ -24,6 +24,7 @@ from statistics import median
 from textwrap import fill
 from types import FunctionType, ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from benchmarks.everyday.case import Case
 from benchmarks.everyday.one import on_workers, timed, with_numba
 from benchmarks.measure import interleaved, machine
 from docs.gallery_loops import ENTRIES, FIELDS, Entry
+from orion.cost.caches import USUAL
 
 DOCS = Path(__file__).parent
 PAGES, PICTURES, TIMES = DOCS / "gallery", DOCS / "figures" / "gallery", DOCS / "gallery.json"
@@ -106,10 +108,16 @@ def loop_of(entry: Entry) -> Any:
 # ---------------------------------------------------------------- plans and pictures
 
 
-@cache
 def plan_of(entry: Entry) -> orion.Plan:
-    with orion.session(workers=WORKERS):
-        plan: orion.Plan = loop_of(entry).plan(*entry.case.arguments(entry.case.large))
+    """The plan of a loop for a large call."""
+    return _planned(entry, entry.case.large)
+
+
+@cache
+def _planned(entry: Entry, size: int) -> orion.Plan:
+    """The plan for a size, the same on every machine: tiles are as large as caches of the usual size ask for."""
+    with orion.session(workers=WORKERS), patch("orion.prepare.caches_here", lambda: USUAL):
+        plan: orion.Plan = loop_of(entry).plan(*entry.case.arguments(size))
         return plan
 
 
@@ -149,7 +157,7 @@ def picture(entry: Entry, plan: orion.Plan) -> Picture | None:
         return Picture(found, is_of_little=False)
     for size in LITTLE:
         with orion.session(workers=WORKERS, force_parallel=True):
-            found = _svg(loop_of(entry).plan(*entry.case.arguments(size)))
+            found = _svg(_planned(entry, size))
         if _size(found) <= LARGEST:
             return Picture(found, is_of_little=True)
     return None
