@@ -110,13 +110,16 @@ def loop_of(entry: Entry) -> Any:
 
 def plan_of(entry: Entry) -> orion.Plan:
     """The plan of a loop for a large call."""
-    return _planned(entry, entry.case.large)
+    return _planned(entry, entry.case.large, force_parallel=False)
 
 
 @cache
-def _planned(entry: Entry, size: int) -> orion.Plan:
+def _planned(entry: Entry, size: int, force_parallel: bool) -> orion.Plan:
     """The plan for a size, the same on every machine: tiles are as large as caches of the usual size ask for."""
-    with orion.session(workers=WORKERS), patch("orion.prepare.caches_here", lambda: USUAL):
+    with (
+        orion.session(workers=WORKERS, force_parallel=force_parallel),
+        patch("orion.prepare.caches_here", lambda: USUAL),
+    ):
         plan: orion.Plan = loop_of(entry).plan(*entry.case.arguments(size))
         return plan
 
@@ -156,8 +159,7 @@ def picture(entry: Entry, plan: orion.Plan) -> Picture | None:
     if _size(found := _svg(plan)) <= LARGEST:
         return Picture(found, is_of_little=False)
     for size in LITTLE:
-        with orion.session(workers=WORKERS, force_parallel=True):
-            found = _svg(_planned(entry, size))
+        found = _svg(_planned(entry, size, force_parallel=True))
         if _size(found) <= LARGEST:
             return Picture(found, is_of_little=True)
     return None
