@@ -106,6 +106,15 @@ def test_each_page_is_in_a_list(site):
     assert [part for part in parts if not (part / "index.md").is_file()] == []
 
 
+def test_a_part_that_lists_its_pages_in_text_has_them_in_that_order():
+    source = ["# A part\n\nFirst [b](b.md), then [a](a.md) and [b](b.md), not [c](../c.md)."]
+    module_of("listed_pages").add_tree(None, "part/index", source)
+    assert source[0].endswith(":::{toctree}\n:hidden:\n:glob:\n\nb\na\n*\n:::\n")
+    have = [":::{toctree}\n*\n:::\n"]
+    module_of("listed_pages").add_tree(None, "part/index", have)
+    assert have == [":::{toctree}\n*\n:::\n"]
+
+
 # ---------------------------------------------------------------- the reference
 
 
