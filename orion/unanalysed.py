@@ -51,14 +51,16 @@ def compiled_as_it_is(function: FunctionType, arguments: Mapping[str, object], w
 
 
 def _compiled(function: FunctionType, arguments: Mapping[str, object], why: OrionError) -> Unanalysed:
+    from orion.kernel.build.function_key import function_key
     from orion.kernel.build.whole import DiffersError, NotCompiledError, compile_whole, otherwise
 
-    outside = taken(_looked_up(function))
+    outside = outside_of_whole(function)
     if other := otherwise(function):
         why.add_note(f"Numba does not run it as it is either: {other}")
         raise why
+    given = tuple(arguments.values())
     try:
-        run = compile_whole(function, tuple(arguments.values()))
+        run = compile_whole(function, given, function_key(outside, given))
     except DiffersError as error:
         why.add_note(f"Numba does not run it as it is either: {error}")
         raise why from None
@@ -67,6 +69,11 @@ def _compiled(function: FunctionType, arguments: Mapping[str, object], why: Orio
         why.add_note(f"Numba cannot compile it as it is either: {error}{more}")
         raise why from None
     return Unanalysed(run, outside)
+
+
+def outside_of_whole(function: FunctionType) -> Outside:
+    """What a function that is compiled as it is takes from outside, and its helpers too."""
+    return taken(_looked_up(function))
 
 
 def _wider(arguments: Mapping[str, object]) -> str:

@@ -78,7 +78,7 @@ WITH_PYTHON = [
 @pytest.mark.parametrize("path", WITH_PYTHON)
 def test_its_python_runs_as_printed(path, tmp_path):
     found = blocks(path)
-    program = tmp_path / path.with_suffix(".py").name
+    program = tmp_path / f"page_{path.stem}.py"  # not `numba.py`, which would be imported in place of the package
     program.write_text(script(found), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, program.name], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240

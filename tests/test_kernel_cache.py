@@ -19,7 +19,8 @@ import pytest
 
 from orion.errors import UnsupportedLoopError
 from orion.kernel.build.cache import cache_folder, load_module, write_once
-from orion.kernel.build.compile import compile_kernel, module_name
+from orion.kernel.build.canonical import canonical
+from orion.kernel.build.compile import compile_kernel, module_name, signature
 from tests.cpus import AVX2, Cpu, environment
 from tests.kernel_loops import make_loop, run_loop
 from tests.trials import ALL, one_in
@@ -236,9 +237,13 @@ def test_a_module_is_imported_once(folder):
 def test_names_differ_by_source_and_types(folder):
     source = make_loop(scale, np.ones(3), 2.0).source
     narrow = tuple(replace(argument, dtype="float32") for argument in source.arguments)
-    names = {module_name(source), module_name(replace(source, text=source.text + "\n"))}
-    names.add(module_name(replace(source, arguments=narrow)))
+    names = {name_of(source), name_of(replace(source, text=source.text + "\nx = 1\n"))}
+    names.add(name_of(replace(source, arguments=narrow)))
     assert len(names) == 3
+
+
+def name_of(source):
+    return module_name(canonical(source.text, frozenset({source.entry})), signature(source))
 
 
 RACE = """
@@ -392,11 +397,11 @@ def test_a_full_disk_is_done_without(folder, monkeypatch):
 
 def test_names_differ_by_the_settings_of_numba(folder, monkeypatch):
     source = make_loop(scale, np.ones(3), 2.0).source
-    before = module_name(source)
+    before = name_of(source)
     monkeypatch.setattr(numba.config, "OPT", 0)
-    assert module_name(source) != before
+    assert name_of(source) != before
     monkeypatch.undo()
-    assert module_name(source) == before
+    assert name_of(source) == before
 
 
 WIDTH = """

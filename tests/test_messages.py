@@ -10,6 +10,7 @@ from numba.core.errors import NumbaError
 
 import orion
 from orion.errors import SerialLoopWarning, UnsupportedLoopError
+from orion.kernel.build.canonical import canonical
 from orion.kernel.build.compile import compile_kernel
 from orion.kernel.build.numba_words import in_one_line, of_kernel
 from tests.conftest import MADE
@@ -138,7 +139,7 @@ def test_functions_of_orion_are_not_named():
     source = make_loop(counts, np.ones(4), np.ones(4), 3, 4).source
     said = "No implementation of function Function(<function dot at 0x7f00>) found for signature:\n >>> dot(int64)"
     found = "No implementation of this operation found for signature: this operation(int64)"
-    assert of_kernel(NumbaError(said), source) == found
+    assert of_kernel(NumbaError(said), source, canonical(source.text, frozenset())) == found
 
 
 def test_values_that_have_no_name_are_not_named():

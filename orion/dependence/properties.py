@@ -28,6 +28,10 @@ TRIED = (
 )
 """What all arrays may be asked for, weakest first; then what one of them can do without is left out."""
 
+MAX_OPERATIONS = 400_000
+"""isl operations that one pair of accesses may cost. Of the loops measured, none needs more than 300,000; past them isl
+takes a second for a million."""
+
 Wanted = tuple[tuple[str, Property], ...]
 
 
@@ -54,7 +58,7 @@ def _is_free(dependences: Iterable[Dependence], held: Held, maps: Maps) -> bool:
         relation = maps.map(one.relation)
         for end in (one.source, one.sink):
             prepare_reads(end, held, maps)
-        with capped(maps.context):
+        with capped(maps.context, MAX_OPERATIONS):
             met = over_common(meeting(one.source, one.sink, held, maps), _dims(relation))
             if not relation.intersect(met).is_empty():
                 return False

@@ -98,6 +98,24 @@ def _copy_machine_code(path: Path) -> None:
             write_whole(own / one.name, one.read_bytes())
 
 
+def machine_code_folder(stem: str) -> Path:
+    """The folder of files of machine code, with those of that stem in it which are kept where nothing can be written.
+    OSError where there is none."""
+    for chosen in (cache_folder, _temporary_folder):
+        folder = chosen()
+        own = folder / "__pycache__"
+        try:
+            own.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            tell_not_kept(in_words(error, folder))
+            continue
+        if folder in _temporary:
+            with contextlib.suppress(OSError, RuntimeError):
+                _copy_machine_code(folder / stem)
+        return own
+    raise OSError("no folder can be written")
+
+
 def _temporary_folder() -> Path:
     """A folder for the lifetime of this process; the same one each time, unless somebody has removed it."""
     if not _temporary or not _temporary[-1].is_dir():

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 from orion.dataclass import dataclass
 from orion.errors import UnsupportedLoopError, describe, of_user
+from orion.kernel.build.canonical import Canonical, canonical
 from orion.kernel.build.entries import OWN, Packer, address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
 from orion.kernel.build.numba_words import of_kernel, place_in_source
 from orion.kernel.build.told import told
 from orion.kernel.build.walker import packing, walker
 from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, SCALARS, Argument, KernelSource
+
+RECEIVE = "receive"
+"""The function of a module that applies updates which have come from elsewhere (`KernelSource.receives`)."""
 
 
 class KernelWalk:
@@ -79,18 +83,19 @@ class CompiledKernel:
 
 def compile_kernel(source: KernelSource) -> CompiledKernel:
     """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
-    module = load_compilable(module_name(source), source.text)
+    shared, kinds = canonical(source.text, frozenset({source.entry, RECEIVE})), signature(source)
+    module = load_compilable(module_name(shared, kinds), shared.text)
     dispatcher = getattr(module, source.entry)
     try:
-        compile_dispatcher(module, dispatcher, signature(source))
+        compile_dispatcher(module, dispatcher, kinds)
     except NumbaError as error:
-        raise _unsupported(error, source) from error
+        raise _unsupported(error, source, shared) from error
     return CompiledKernel(source, KernelWalk(source, dispatcher), module)
 
 
-def module_name(source: KernelSource) -> str:
-    """A name that says what the kernel is, and a hash of all that its machine code depends on."""
-    return f"orion_kernel_{source.name}_{key_of(source.text, repr(source.arguments))}"
+def module_name(shared: Canonical, kinds: tuple[types.Type, ...]) -> str:
+    """A name with a hash of all that the machine code of a kernel depends on."""
+    return f"orion_kernel_{key_of(shared.text, *map(str, kinds))}"
 
 
 def signature(source: KernelSource) -> tuple[types.Type, ...]:
@@ -134,13 +139,13 @@ def left_by(error: Exception, source: KernelSource, control: Any) -> None:
 # ------------------------------------------------------------ errors
 
 
-def _unsupported(error: NumbaError, source: KernelSource) -> UnsupportedLoopError:
+def _unsupported(error: NumbaError, source: KernelSource, shared: Canonical) -> UnsupportedLoopError:
     """Numba's refusal of generated source, told about the user's."""
     message = describe(
         "this cannot be compiled",
         span=place_in_source(error, source),
         source=source.user,
-        why=of_kernel(error, source),
+        why=of_kernel(error, source, shared),
         hint="write it with scalars and explicit loops over elements, or move it out of the loop",
     )
     return UnsupportedLoopError(message)

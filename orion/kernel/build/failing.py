@@ -1,18 +1,20 @@
 """Where a function that Numba compiled as it is has failed: tracebacks as Python's, with the user's lines.
 
 Machine code on its way out of a function by an error writes down the line, and so do the functions that called it.
-Numba itself knows the lines of `raise` alone.
+Numba itself knows the lines of `raise` alone. The place to write to has a symbol, so that code can be kept on disk.
 """
 
 from __future__ import annotations
 
 import ast
+import ctypes
 import dis
 import linecache
 from collections.abc import Iterator
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba.core.callconv import RETCODE_NONE, RETCODE_OK, CPUCallConv
@@ -31,17 +33,18 @@ INT = ir.IntType(64)
 
 class Lines:
     """The lines in which functions have failed, from the innermost to the outermost: written by machine code, which
-    holds the GIL, and taken by who called it."""
+    holds the GIL, and taken by who called it. `name` is that of the code, which has a symbol for them."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self._functions: list[FunctionType] = []
-        self._notes = np.zeros(1 + 2 * MOST, np.int64)
+        self._symbol = f"orion_lines_{name}"
+        self._notes = _memory_of(self._symbol)
 
     def pipeline(self, plain: type, function: FunctionType) -> type:
         """The pipeline for a function, like the plain one."""
-        number, notes = len(self._functions), self._notes
+        number = len(self._functions)
         self._functions.append(function)
-        return type(plain.__name__, (_Noting, plain), {"number": number, "notes": notes})
+        return type(plain.__name__, (_Noting, plain), {"number": number, "symbol": self._symbol})
 
     def taken(self) -> Iterator[tuple[CodeType, int]]:
         """The code that has failed since the last time, with the lines, from the outermost to the innermost. Where one
@@ -66,6 +69,18 @@ class Lines:
             return False
         everywhere = {name for function in self._functions for name in _names_in(function.__code__)}
         return bool(named & {"min", "max"}) or not everywhere & STOPPING
+
+
+def _memory_of(symbol: str) -> Any:
+    """The integers at a symbol, made where it has none yet. Like machine code, they stay until the process ends: code
+    that is loaded twice writes to the same."""
+    address = llvm.address_of_symbol(symbol)
+    if address is None:
+        made = np.zeros(1 + 2 * MOST, np.int64)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+        address = made.ctypes.data
+        llvm.add_symbol(symbol, address)
+    return np.ctypeslib.as_array((ctypes.c_int64 * (1 + 2 * MOST)).from_address(address))
 
 
 STOPPING = frozenset({"next", "StopIteration"})
@@ -115,7 +130,7 @@ class _Noting:
     """A compiler of one function of several."""
 
     number: int
-    notes: Any
+    symbol: str
 
     def define_pipelines(self) -> list[Any]:
         (made,) = super().define_pipelines()  # type: ignore[misc]
@@ -160,17 +175,17 @@ class _NotingCallConv(CPUCallConv):  # type: ignore[misc]
         noting, lower = self.context.noted_by
         is_own = builder.function is getattr(lower, "function", None)  # else what Numba compiles meanwhile
         if is_own and code is not RETCODE_OK and code is not RETCODE_NONE:
-            _note(builder, noting, getattr(lower.loc, "line", 0))
+            _note(builder, self.context, noting, getattr(lower.loc, "line", 0))
         super()._return_errcode_raw(builder, code)
 
 
-def _note(builder: Any, noting: _Noting, line: int) -> None:
-    def at(place: Any) -> Any:
-        size = noting.notes.itemsize
-        address = builder.add(ir.Constant(INT, noting.notes.ctypes.data), builder.mul(place, ir.Constant(INT, size)))
-        return builder.inttoptr(address, INT.as_pointer())
-
+def _note(builder: Any, context: Any, noting: _Noting, line: int) -> None:
+    notes = context.get_c_value(builder, ir.ArrayType(INT, 1 + 2 * MOST), noting.symbol)
     zero, one, two = (ir.Constant(INT, number) for number in range(3))
+
+    def at(place: Any) -> Any:
+        return builder.gep(notes, [zero, place])
+
     count = builder.load(at(zero))
     last = ir.Constant(INT, MOST - 1)
     place = builder.mul(two, builder.select(builder.icmp_signed("<", count, last), count, last))

@@ -1,4 +1,5 @@
-"""Machine code from Numba's disk cache, without setting up Numba's compiler first; and that set up without SciPy.
+"""Machine code from Numba's disk cache, without setting up Numba's compiler first; and that set up without SciPy, and
+with names of functions that no other process gives.
 
 Numba loads every type and function that it knows before it looks into its cache (0.3 s, nearly half of it SciPy's
 linear algebra). To run code that is there already, its runtime for arrays and the code itself are enough (0.02 s).
@@ -7,9 +8,11 @@ linear algebra). To run code that is there already, its runtime for arrays and t
 from __future__ import annotations
 
 import contextlib
+import os
 from importlib.util import find_spec
 from typing import Any
 
+from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
@@ -34,10 +37,13 @@ def load_machine_code(dispatcher: Any, signature: Any) -> bool:
 
 
 def set_up_compiler() -> None:
-    """Import a module of Numba's that would import SciPy's linear algebra just to learn that there is one.
+    """Number functions apart from those of other processes, and import a module of Numba's that would import SciPy's
+    linear algebra just to learn that there is one.
 
     Numba imports it again where a product or a decomposition is compiled. Whatever goes wrong, Numba's own way is left.
     """
+    if not isinstance(FunctionIdentity._unique_ids, _Numbers):
+        FunctionIdentity._unique_ids = _Numbers()
     with contextlib.suppress(Exception), global_compiler_lock:
         from numba.np import linalg
 
@@ -47,6 +53,15 @@ def set_up_compiler() -> None:
             import numba.np.arraymath  # noqa: F401
         finally:
             linalg.ensure_blas = ensure_blas
+
+
+class _Numbers:
+    """Random numbers for the names of compiled functions. Numba counts from 1 in each process: where code of two
+    processes is loaded from disk, functions of one name, types and number are one to LLVM, whatever they do
+    (https://github.com/numba/numba/issues/10486)."""
+
+    def __next__(self) -> int:
+        return int.from_bytes(os.urandom(8), "little")
 
 
 def _find_blas() -> None:

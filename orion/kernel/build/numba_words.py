@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from orion.kernel.build.canonical import Canonical
 from orion.kernel.calling import KernelSource
 from orion.kernel.emit.names import MODULES
 from orion.source import SourceText, Span
@@ -45,12 +46,15 @@ def in_one_line(text: str) -> str:
     return VERSION.sub("", UNNAMED.sub("a value", plain))
 
 
-def of_kernel(error: Exception, source: KernelSource) -> str:
-    """What Numba says of a kernel, told of the source that this was generated from."""
+def of_kernel(error: Exception, source: KernelSource, shared: Canonical) -> str:
+    """What Numba says of a kernel, whose text it has in canonical form, told of the source that this was generated
+    from."""
     written = {*re.findall(r"\w+", "\n".join(_lines(source.user)))}
+    generated, users = dict(shared.names), dict(source.names)
 
     def said(found: re.Match[str]) -> str:
-        name = dict(source.names).get(found[1], found[1])
+        name = generated.get(found[1], found[1])
+        name = users.get(name, name)
         return f"`{name}`" if written.issuperset(re.findall(r"\w+", name)) else "a value"
 
     def place(found: re.Match[str]) -> str:

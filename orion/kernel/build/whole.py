@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 from random import Random
+from secrets import token_hex
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -25,6 +26,7 @@ from orion.kernel.build.builtin_functions import IN_PLACE
 from orion.kernel.build.differing import differing
 from orion.kernel.build.failing import Lines
 from orion.kernel.build.folder import check_current_folder
+from orion.kernel.build.function_files import load_function, save_function
 from orion.kernel.build.function_words import in_user_words
 from orion.kernel.build.looking import LookingCompiler, is_local
 from orion.kernel.build.machine_code import set_up_compiler
@@ -45,16 +47,17 @@ class DiffersError(NotCompiledError):
     """It would do something else than Python; the text says what."""
 
 
-def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Callable[..., Any]:
-    """The function as machine code, for arguments of these types. Raises NotCompiledError where Numba has none for it,
-    or would compute something else than Python.
+def compile_whole(function: FunctionType, arguments: tuple[object, ...], key: str | None) -> Callable[..., Any]:
+    """The function as machine code, for arguments of these types: from disk, where a process has kept it by `key`, or
+    compiled, and kept unless `key` is None. Raises NotCompiledError where Numba has none for it, or would compute
+    something else than Python.
 
     >>> def total(pairs):
     ...     found = []
     ...     for a, b in pairs:
     ...         found.append(a * b)
     ...     return found
-    >>> compile_whole(total, (((1, 2), (3, 4)),))(((1, 2), (3, 4)))
+    >>> compile_whole(total, (((1, 2), (3, 4)),), None)(((1, 2), (3, 4)))
     [2, 12]
     """
     if numba.config.DISABLE_JIT:
@@ -62,8 +65,25 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
     check_current_folder()
     set_up_compiler()
     made: dict[FunctionType, Any] = {}
-    lines = Lines()
+    lines = Lines(key or token_hex(12))
     compiled = compiled_copy(function, made, partial(lines.pipeline, LookingCompiler))
+    if key is None or not load_function(compiled, key):
+        _compile(compiled, arguments, made)
+        if key is not None:
+            save_function(compiled, key)
+
+    def run(*given: Any) -> Any:
+        try:
+            found = compiled(*given)
+        except Exception as error:
+            raise lines.error_of(error) from None
+        return _as_python_has_it(found, _to_copy(found))
+
+    return run
+
+
+def _compile(compiled: Any, arguments: tuple[object, ...], made: Mapping[FunctionType, Any]) -> None:
+    """Compile a function with its helpers, `made`. Raises NotCompiledError."""
     try:
         with warnings.catch_warnings():  # of types that it tries and does not take, and of its own progress
             warnings.simplefilter("ignore", NumbaWarning)
@@ -74,15 +94,6 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
         raise DiffersError(what)
     if _holds_dict(compiled.nopython_signatures[-1].return_type):
         raise NotCompiledError("a dict of values of several types cannot be returned")
-
-    def run(*given: Any) -> Any:
-        try:
-            found = compiled(*given)
-        except Exception as error:
-            raise lines.error_of(error) from None
-        return _as_python_has_it(found, _to_copy(found))
-
-    return run
 
 
 def _with_local(dispatchers: Iterable[Any]) -> list[Any]:

@@ -1,0 +1,104 @@
+"""Names for the machine code of functions that Numba compiles as they are: hashes of all that the code depends on.
+
+A function depends on its own code and that of its helpers, on the types of its arguments, on the values that it takes
+from outside, which Numba makes constants, and on what compiles it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, ModuleType
+
+import numpy as np
+
+from orion.frontend.outside import MISSING, SETTLED, Outside, Version, is_number
+from orion.kernel.build.modules import key_of
+
+FOUND_BY_NAME = (BuiltinFunctionType, type, np.ufunc, type(np.sum))
+"""What a name in one of the settled modules says all of."""
+
+
+class _UnknownError(Exception):
+    """A value that no text stands for in every process."""
+
+
+def function_key(outside: Outside, arguments: tuple[object, ...]) -> str | None:
+    """The name of a function's machine code for arguments of these types; None where it takes something from outside
+    that is not the same in another process by its text."""
+    from numba import typeof
+
+    functions = {version.function for version in outside.functions}
+    try:
+        parts = [_version(version) for version in outside.functions]
+        parts += [f"{name}={_outer(value, functions)}" for _, name, value in outside.names]
+        parts += [_outer(value, functions) for _, value in outside.cells]
+        parts += [f".{name}={_described(value, functions)}" for _, name, value in outside.attributes]
+        kinds = [_type_name(value, str(typeof(value))) for value in arguments]
+    except _UnknownError:
+        return None
+    return key_of(*parts, *kinds, np.__version__, _compiler())
+
+
+def _type_name(value: object, name: str) -> str:
+    if isinstance(value, tuple) and type(value) is not tuple:
+        raise _UnknownError  # a class of the user's
+    return name
+
+
+@cache
+def _compiler() -> str:
+    """What compiles such functions, and checks them: the text of Orion's part of it."""
+    return "\0".join(file.read_text("utf-8") for file in sorted(Path(__file__).parent.glob("*.py")))
+
+
+def _version(version: Version) -> str:
+    defaults = [*(version.defaults or ()), *(value for _, value in version.keywords)]
+    return f"{code_text(version.function.__code__)} {[_described(value, set()) for value in defaults]}"
+
+
+def code_text(code: CodeType) -> str:
+    """All that the meaning of code and its line numbers depend on, as text; not the file, whose name a notebook makes
+    anew for each process.
+
+    >>> text = "def f(x):\\n    return x + 1"
+    >>> first, again, other = (compile(text + more, name, "exec") for more, name in (("", "a"), ("", "b"), ("0", "a")))
+    >>> code_text(first) == code_text(again), code_text(first) == code_text(other)
+    (True, False)
+    """
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags, code.co_firstlineno
+    names = code.co_qualname, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    tables = code.co_code, code.co_linetable, code.co_exceptiontable
+    return repr((counts, names, tables, _constants(code.co_consts)))
+
+
+def _constants(values: Iterable[object]) -> list[str]:
+    return [code_text(one) if isinstance(one, CodeType) else _described(one, set()) for one in values]
+
+
+def _outer(value: object, functions: set[FunctionType]) -> str:
+    """The text for what a name of the function itself stands for: of a module, what is used of it is told of too."""
+    return f"module {value.__name__}" if isinstance(value, ModuleType) else _described(value, functions)
+
+
+def _described(value: object, functions: set[FunctionType]) -> str:
+    """A text that stands for a value in every process. `functions` are those whose code is told of elsewhere."""
+    plain = getattr(value, "py_func", value)
+    if isinstance(value, tuple | frozenset) and type(value) in (tuple, frozenset):
+        inner = _constants(value)
+        return f"{type(value).__name__} {inner if isinstance(value, tuple) else sorted(inner)}"
+    if is_number(value) or isinstance(value, str | bytes | EllipsisType | None) or value is MISSING:
+        return "missing" if value is MISSING else f"{type(value).__name__} {value!r}"
+    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in SETTLED:
+        return f"module {value.__name__}"
+    if isinstance(plain, FunctionType) and plain in functions:
+        return f"function {type(value).__name__} {plain.__module__}.{plain.__qualname__}"
+    if isinstance(value, FOUND_BY_NAME) and _module_of(value) in SETTLED:
+        return f"{type(value).__name__} {_module_of(value)}.{getattr(value, '__qualname__', value.__name__)}"
+    raise _UnknownError
+
+
+def _module_of(value: object) -> str:
+    named = getattr(value, "__module__", None) or ("numpy" if isinstance(value, np.ufunc) else "builtins")
+    return str(named).partition(".")[0]
