@@ -42,6 +42,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Orion"
 html_copy_source = False
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["orion.css"]
 html_sidebars = {"index": [], "benchmarks": []}  # pages that have none below them
 html_theme_options = {
     "navbar_align": "left",

@@ -115,6 +115,14 @@ def test_a_part_that_lists_its_pages_in_text_has_them_in_that_order():
     assert have == [":::{toctree}\n*\n:::\n"]
 
 
+def test_names_in_texts_lead_to_their_pages(site):
+    links = page(site / "reference" / "environment.html").links
+    assert "interface/init.html#orion.init" in links
+    links = page(site / "reference" / "reasons" / "ORN101.html").links
+    assert {"ORN104.html", "ORN124.html"} <= {*links}
+    assert "../reference/reasons/ORN102.html" in page(site / "guides" / "reading-a-plan.html").links
+
+
 # ---------------------------------------------------------------- the reference
 
 
