@@ -161,5 +161,5 @@ docs-examples: $(STAMP) ## run the examples in the documentation and in docstrin
 	$(BIN)/python -m pytest tests/test_documentation.py orion
 
 clean:           ## remove the environment and everything generated; 1 s
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .hypothesis benchmarks/build benchmarks/results docs/_build docs/reference/interface docs/reference/reasons
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .hypothesis benchmarks/build benchmarks/results docs/_build docs/reference/interface docs/reference/reasons docs/reference/command-line.markdown
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,7 +21,7 @@ project = "Orion"
 author = copyright = "the Orion authors"
 version = release = orion.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "linked_names", "reference_pages"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "linked_names", "listed_pages", "reference_pages"]
 exclude_patterns = ["_build"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".markdown": "markdown"}
 myst_enable_extensions = ["colon_fence"]  # the tests run fenced blocks, and so there are no directives among these
@@ -42,6 +42,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Orion"
 html_copy_source = False
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["orion.css"]
 html_sidebars = {"index": [], "benchmarks": []}  # pages that have none below them
 html_theme_options = {
     "navbar_align": "left",

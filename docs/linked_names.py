@@ -1,4 +1,4 @@
-"""Code in a text that names a public name, such as `orion.buffer` or `orion.init(workers=2)`, links to its page."""
+"""Names in texts lead to their pages: public names in code, such as `orion.init(workers=2)`, and codes of reasons."""
 
 import re
 
@@ -7,27 +7,54 @@ from sphinx.addnodes import pending_xref
 from sphinx.transforms import SphinxTransform
 
 import orion
+from orion.reasons import CODES
 
 NAME = re.compile(r"orion\.(\w+)(?:\.\w+)?(?:\(.*\))?", re.DOTALL)
+CODE = re.compile(r"\b(ORN\d+)\b")
+APART = (nodes.title, nodes.reference, nodes.literal_block, nodes.doctest_block, pending_xref)
+"""Where nothing links: headings, links, and blocks of code."""
 
 
 class LinkNames(SphinxTransform):
-    """Wraps literals of whole names in references, but in headings and in links."""
+    """Wraps public names and codes in references."""
 
     default_priority = 700
 
     def apply(self, **kwargs):
         for literal in list(self.document.findall(nodes.literal)):
             found = NAME.fullmatch(literal.astext())
-            inside = (nodes.title, nodes.reference, pending_xref)
-            if found and found[1] in orion.__all__ and not isinstance(literal.parent, inside):
-                literal.replace_self(self.reference(literal, f"orion.{found[1]}"))
+            if found and found[1] in orion.__all__ and not is_apart(literal):
+                literal.replace_self(self.reference(literal, "py", "obj", f"orion.{found[1]}"))
+        for text in list(self.document.findall(nodes.Text)):
+            if CODE.search(text) and not is_apart(text):
+                self.link_codes(text)
 
-    def reference(self, literal, target):
-        """A reference to the page of a name, which shows the literal."""
-        link = pending_xref("", literal.deepcopy(), refdomain="py", reftype="obj", reftarget=target)
+    def link_codes(self, text):
+        """Replace a text by parts of it, of which each code but that of this page is a reference."""
+        whole = text.parent if isinstance(text.parent, nodes.literal) else text
+        if whole is text or text in CODES:  # no code that has other words beside it
+            whole.parent.replace(whole, [self.linked(part) for part in CODE.split(text) if part])
+
+    def linked(self, part):
+        page = f"reference/reasons/{part}"
+        if part not in CODES or page == self.env.docname:
+            return nodes.Text(part)
+        return self.reference(nodes.inline("", part), "std", "doc", f"/{page}")
+
+    def reference(self, shown, domain, kind, target):
+        """A reference that shows a node."""
+        link = pending_xref("", shown.deepcopy(), refdomain=domain, reftype=kind, reftarget=target)
         link.update_all_atts({"refdoc": self.env.docname, "refexplicit": True, "refwarn": True})
         return link
+
+
+def is_apart(node):
+    parent = node.parent
+    while parent is not None:
+        if isinstance(parent, APART):
+            return True
+        parent = parent.parent
+    return False
 
 
 def setup(app):

@@ -54,7 +54,6 @@ MEMBERS = {
 ABOUT = ("Every public name of `import orion`. In types, `Dense` is a NumPy array or an `orion.DenseArray`.",)
 
 REASON_LINK = re.compile(r"\]\((?:\.\./)+orion/reasons\.md(?:#(orn\d+))?\)")
-LINKED = re.compile(r"(```.*?```|`[^`\n]*`)|\b(ORN\d+)\b", re.DOTALL)
 
 
 def setup(app):
@@ -176,21 +175,11 @@ def reason_pages():
     tree = [":::{toctree}", ":hidden:", "", *CODES, ":::"]
     yield "reasons/index.markdown", "\n".join([introduction, "", *rows, "", *tree, ""])
     for code in CODES:
-        yield f"reasons/{code}.markdown", linked(f"# {page_of(code)}\n", code)
+        yield f"reasons/{code}.markdown", f"# {page_of(code)}\n"
 
 
 def reasons_text():
     return (Path(orion.__file__).parent / "reasons.md").read_text(encoding="utf-8")
-
-
-def linked(text, own):
-    """A page with links to those of the other codes that it names, but in code."""
-
-    def link(found):
-        code = found[2]
-        return f"[{code}]({code}.markdown)" if code in CODES and code != own else found[0]
-
-    return LINKED.sub(link, text)
 
 
 # ---------------------------------------------------------------- the command line

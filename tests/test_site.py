@@ -106,6 +106,23 @@ def test_each_page_is_in_a_list(site):
     assert [part for part in parts if not (part / "index.md").is_file()] == []
 
 
+def test_a_part_that_lists_its_pages_in_text_has_them_in_that_order():
+    source = ["# A part\n\nFirst [b](b.md), then [a](a.md) and [b](b.md), not [c](../c.md)."]
+    module_of("listed_pages").add_tree(None, "part/index", source)
+    assert source[0].endswith(":::{toctree}\n:hidden:\n:glob:\n\nb\na\n*\n:::\n")
+    have = [":::{toctree}\n*\n:::\n"]
+    module_of("listed_pages").add_tree(None, "part/index", have)
+    assert have == [":::{toctree}\n*\n:::\n"]
+
+
+def test_names_in_texts_lead_to_their_pages(site):
+    links = page(site / "reference" / "environment.html").links
+    assert "interface/init.html#orion.init" in links
+    links = page(site / "reference" / "reasons" / "ORN101.html").links
+    assert {"ORN104.html", "ORN124.html"} <= {*links}
+    assert "../reference/reasons/ORN102.html" in page(site / "guides" / "reading-a-plan.html").links
+
+
 # ---------------------------------------------------------------- the reference
 
 
