@@ -8,6 +8,9 @@ from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.inspect.profiles.text import call_text
 from orion.inspect.text.printable import printable
+from orion.inspect.text.text import terminal_width, tree_text
+from orion.inspect.tree.html import tree_html
+from orion.inspect.tree.view import Seconds, seconds_of
 from orion.ir.types import ArrayType
 from orion.kernel.calling import APPLIED, BINS, FLUSHES, HISTOGRAM, MOST_LATE, WAITS
 from orion.plan.plan import LoopPlan
@@ -217,7 +220,23 @@ class LastRun:
         return self.record
 
     def __str__(self) -> str:
-        return printable(f"{self.plan!r}\n{NO_TIMES if self.record is None else call_text(self.record)}")
+        width = terminal_width()
+        tree = tree_text(self.plan.tree(self._seconds()), width)
+        return printable("\n\n".join([tree, NO_TIMES if self.record is None else call_text(self.record)]))
+
+    def _repr_html_(self) -> str:
+        return tree_html(self.plan.tree(self._seconds()))
+
+    def _seconds(self) -> Seconds | None:
+        """The seconds of the call and of each loop, until the last worker was done with it; None where no times were
+        taken."""
+        if self.record is None:
+            return None
+        loops = of_call(self.record).loops
+        longest = [
+            (label.span, max((one.length for one in sums.workers.values()), default=0)) for label, sums in loops.items()
+        ]
+        return seconds_of(self.seconds, ((span, length / 1e9) for span, length in longest))
 
     def __repr__(self) -> str:
         return f"<orion.LastRun of {self.plan!r}{'' if self.record is None else f', {self.seconds:.3g} s'}>"

@@ -14,24 +14,18 @@ from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import Assign, Call, Evaluate, For, Node, Return, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.explain import is_certain
-from orion.plan.parallelism import LITTLE, Extent, Parallelism, parallelism
+from orion.plan.parallelism import LITTLE, Extent, parallelism
 from orion.plan.plan import (
-    Fill,
     FunctionPlan,
-    Fused,
-    Inside,
     LoopPlan,
-    Member,
-    Merged,
     Reordered,
     ReorderedSingle,
     Single,
-    Written,
     is_of_source,
     source_nest,
 )
-from orion.plan.shares import NOMINAL, Share, share_of, shares
-from orion.plan.source_plans import loops_of_source, source_plans
+from orion.plan.shares import NOMINAL, Share
+from orion.plan.source_plans import loops_of_source
 from orion.reasons import Reason
 from orion.source import Span
 
@@ -51,22 +45,24 @@ def verdict_and_details(plan: FunctionPlan) -> tuple[str, str]:
         case Extent.PARALLEL:
             return f"{loops}, {found.extent}", f"; all of the work is shared out{_among(plan)}"
         case Extent.TOO_SMALL:
-            return f"{loops}, {found.extent}{_time(found)}", f": {_why_alone(found.alone, plan)}"
+            return f"{loops}, {too_small(found.nanoseconds)}", f": {_why_alone(found.alone, plan)}"
         case Extent.PARTLY:
             rest = 1.0 - found.share
             part = f"{_percent(rest)} of the work runs" if rest >= LITTLE else "little of the work runs"
             share = _percent(min(found.share, 1.0 - LITTLE))
             details = f"; {part} on one worker{_if_sizes(plan)}: {_why_alone(found.alone, plan)}"
-            return f"{loops}, {found.extent} ({share})", details
+            return f"{loops}, {found.extent}, {share}", details
         case Extent.SERIAL:
             return f"{loops}, {found.extent}", f" because {_because(found.alone, plan)}"
         case _:
             assert_never(found.extent)
 
 
-def _time(found: Parallelism) -> str:
-    """The predicted time on one worker, as reasons have it: in microseconds at least."""
-    return "" if found.nanoseconds is None else f" ({time_in_words(max(found.nanoseconds, 1000.0))})"
+def too_small(nanoseconds: float | None) -> str:
+    """Return what is said of work that one worker does as fast, with its predicted time, as reasons have it: in
+    microseconds at least."""
+    time = "" if nanoseconds is None else f" ({time_in_words(max(nanoseconds, 1000.0))})"
+    return f"parallel, but too small to share{time}"
 
 
 def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
@@ -254,35 +250,3 @@ def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
     for verdict in plan.verdicts:
         if verdict.index in inside and not verdict.is_parallel:
             yield verdict.line, verdict_on_for(replace(verdict, copies=()))
-
-
-# ---------------------------------------------------------------- a line per loop
-
-
-def summary(plan: FunctionPlan) -> list[tuple[str, str, str, str]]:
-    """Per loop of the source, and per statements that run once: the line, its text, how it is run, its share."""
-    found, rows = shares(plan), []
-    for loop in source_plans(plan):
-        source, line = loop.nest.function.source, loop.nest.span.line
-        part = share_of(loop, found)
-        share = f"{_percent(part)} of the work" if part >= LITTLE else "little of the work"
-        row = f"line {line}", source.line(line).strip().removesuffix(":"), _run_by(loop)
-        rows.append((*row, "" if isinstance(loop.form, Inside) else share))
-    return rows
-
-
-def _run_by(loop: LoopPlan) -> str:
-    workers = counted(loop.runs_on, "worker")
-    match loop.form:
-        case Inside():
-            return "serial, in the statements above"
-        case Member(fused_with=fused_with):
-            return f"{loop.strategy}, {workers}, as one with {lines_in_words(fused_with.lines)}"
-        case Single():
-            return f"once, {workers}"
-        case Fill():
-            return f"fills, {workers}"
-        case Written() | Merged() | Fused() | Reordered() | ReorderedSingle():
-            return f"{loop.strategy}, {workers}"
-        case _:
-            assert_never(loop.form)
