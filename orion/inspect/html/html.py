@@ -74,7 +74,8 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None], tree: Tre
     page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3>"
-        f"<p>{_prose(where.lstrip('; :') + totals(tree))}</p>{tree_table(tree)}{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
+        f"<p>{_prose(where.lstrip('; :') + totals(tree))}</p>{tree_table(tree)}"
+        f"{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan, tree=tree))}</pre></details></div>"
     )

@@ -122,7 +122,9 @@ class _Builder:
         return self.plan.program.function
 
     def lines(self) -> Iterator[tuple[Place, TreeLine]]:
-        """The lines with their places, in no order."""
+        """The lines with their places, in no order; none of a function that has nothing but statements."""
+        if not self.plan.loops or not (self.function.fors or any(map(is_of_source, self.plan.loops))):
+            return
         fors = {place_of(one.span): one for one in self.function.fors}
         inside = {place: one for group in self.groups.values() for loop in group for place, one in _inside(loop)}
         around = {place_of(outer.span): loop for loop in self.plan.loops for outer in loops_around(loop, self.plan)}
@@ -220,4 +222,4 @@ def _inside(loop: LoopPlan) -> Iterator[tuple[Place, str]]:
     """The `for`s in a planned loop, and what happens to each."""
     dims = {id(node): dim for dim, node in enumerate(loop.nest.loops)} if loop.nest.elements is None else {}
     for node in every(For, loop.nest.loops[0]):
-        yield place_of(node.span), how_it_is_inside(dims.get(id(node)), loop)
+        yield place_of(node.span), how_it_is_inside(node, dims.get(id(node)), loop)

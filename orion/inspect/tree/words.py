@@ -6,14 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orion.cost.candidate import Strategy
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
-from orion.inspect.text.parts import has_list, part_in_words
+from orion.inspect.text.parts import has_list, lines_of, part_in_words
 from orion.inspect.text.telling import blockers, scans_of
 from orion.inspect.text.where import too_small
 from orion.inspect.text.words import counted, lines_in_words, listed
 from orion.ir.function import written_names
+from orion.ir.nodes import For, walk
 from orion.plan.explain import is_certain
 from orion.plan.parallelism import LITTLE
-from orion.plan.plan import Fill, FunctionPlan, Inside, Inspected, LoopPlan, Member, Reordered, Single, is_of_source
+from orion.plan.plan import (
+    Fill,
+    FunctionPlan,
+    Inside,
+    Inspected,
+    LoopPlan,
+    Member,
+    Reordered,
+    ReorderedSingle,
+    Single,
+    is_of_source,
+)
 from orion.plan.shares import predicted_ns, runs_alone
 from orion.plan.source_plans import main_part
 from orion.reasons import CODES, Reason
@@ -62,8 +74,10 @@ def how_it_runs(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts) -> 
     return ", ".join([headline, *_details(group, main)])
 
 
-def how_it_is_inside(dim: int | None, loop: LoopPlan) -> str:
+def how_it_is_inside(node: For, dim: int | None, loop: LoopPlan) -> str:
     """Return what happens to a `for` further in: dimension `dim` of a planned loop, or none of its dimensions."""
+    if len(loop.parts) > 1:
+        return _in_parts(node, loop)
     if dim is not None and not loop.parts and loop.cuts[dim] > 1:
         blocks = counted(loop.cuts[dim], "block")
         if dim == loop.space and loop.runs_on > 1:
@@ -71,6 +85,17 @@ def how_it_is_inside(dim: int | None, loop: LoopPlan) -> str:
         if dim in loop.time:
             return f"{blocks}, in turn"
     return INSIDE
+
+
+def _in_parts(node: For, loop: LoopPlan) -> str:
+    """What happens to a `for` whose statements run in the parts of a loop that was taken apart."""
+    own = {inner.span.line for statement in node.body for inner in walk(statement)}
+    found = [part for part in loop.parts if own.intersection(lines_of(part.nest))]
+    if len(found) > 1 or not found:
+        return INSIDE
+    if found[0].strategy is Strategy.SERIAL or isinstance(found[0].form, ReorderedSingle):
+        return "one worker, in turn"
+    return "parallel" if found[0].runs_on > 1 else INSIDE
 
 
 def how_parts_run(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts) -> tuple[str, ...]:
