@@ -6,6 +6,7 @@ import numpy as np
 
 from orion.dataclass import dataclass
 from orion.errors import PlanError
+from orion.inspect.profiles.elapsed import elapsed_by_loop
 from orion.inspect.profiles.text import call_text
 from orion.inspect.text.printable import printable
 from orion.inspect.text.text import terminal_width, tree_text
@@ -228,15 +229,8 @@ class LastRun:
         return tree_html(self.plan.tree(self._seconds()))
 
     def _seconds(self) -> Seconds | None:
-        """The seconds of the call and of each loop, until the last worker was done with it; None where no times were
-        taken."""
-        if self.record is None:
-            return None
-        loops = of_call(self.record).loops
-        longest = [
-            (label.span, max((one.length for one in sums.workers.values()), default=0)) for label, sums in loops.items()
-        ]
-        return seconds_of(self.seconds, ((span, length / 1e9) for span, length in longest))
+        """The seconds of the call and of its loops; None where no times were taken."""
+        return None if self.record is None else seconds_of(self.seconds, elapsed_by_loop(self.record))
 
     def __repr__(self) -> str:
         return f"<orion.LastRun of {self.plan!r}{'' if self.record is None else f', {self.seconds:.3g} s'}>"

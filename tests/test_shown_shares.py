@@ -165,7 +165,7 @@ def doubled(a):
 
 VERDICTS = [
     (doubled, (np.ones(2_000_000),), "parallel", "parallel; all of the work is shared out", "parallel", 2),
-    (doubled, (np.ones(100),), "parallel, too small to share", "parallel, but too small to share (1.0 µs): ", "parallel", 1),
+    (doubled, (np.ones(100),), "parallel, too small to share", "but too small to share (1.0 µs): ", "parallel", 1),
     (chained, (np.ones(100),), "serial", "serial because in lines ", "serial", 1),
     (chained_and_small, (np.ones(100), np.ones(10)), "serial", "serial because in lines ", "serial", 1),
     (orion.parallel_for(small_then_large), (np.ones(9), np.ones(9), np.ones((1000, 1000))), "partly parallel",

@@ -127,18 +127,13 @@ class _Builder:
             return
         fors = {place_of(one.span): one for one in self.function.fors}
         inside = {place: one for group in self.groups.values() for loop in group for place, one in _inside(loop)}
-        around = {place_of(outer.span): loop for loop in self.plan.loops for outer in loops_around(loop, self.plan)}
+        around = {place_of(outer.span) for loop in self.plan.loops for outer in loops_around(loop, self.plan)}
         for place, one in fors.items():
             line = TreeLine(one.line, one.depth, header(one, self.function.source), "")
             if place in self.groups:
                 yield place, self._filled(line, place)
             elif place in around:
-                overlaps = all(
-                    loop.rounds_overlap
-                    for loop in self.plan.loops
-                    if place in map(place_of, (outer.span for outer in loops_around(loop, self.plan)))
-                )
-                yield place, replace(line, how="rounds overlap" if overlaps else "one round after another")
+                yield place, replace(line, how=self._rounds(place))
             elif place in inside:
                 yield place, replace(line, how=inside[place], is_inner=True)
             else:
@@ -147,6 +142,15 @@ class _Builder:
             statement = self._statement(place)
             if statement is not None:
                 yield place, statement
+
+    def _rounds(self, place: Place) -> str:
+        """How the rounds of a serial loop around planned ones follow each other. They overlap where there is one."""
+        inside = [
+            loop
+            for loop in self.plan.loops
+            if place in (place_of(outer.span) for outer in loops_around(loop, self.plan))
+        ]
+        return "rounds overlap" if len(inside) == 1 and inside[0].rounds_overlap else "one round after another"
 
     def _statement(self, place: Place) -> TreeLine | None:
         """The line of what is not a `for` of the function: a statement, or a loop of a helper. None where it is not
