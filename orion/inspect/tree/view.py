@@ -3,7 +3,9 @@ run shows it first."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.telling import loops_around, signature
@@ -104,6 +106,7 @@ class Tree:
                 yield before
 
 
+IN_TURN = "one round after another"
 NO_SECONDS = Seconds(0.0, {})
 
 
@@ -128,8 +131,9 @@ class _Builder:
         fors = {place_of(one.span): one for one in self.function.fors}
         inside = {place: one for group in self.groups.values() for loop in group for place, one in _inside(loop)}
         around = {place_of(outer.span) for loop in self.plan.loops for outer in loops_around(loop, self.plan)}
+        deeper = self._in_statements()
         for place, one in fors.items():
-            line = TreeLine(one.line, one.depth, header(one, self.function.source), "")
+            line = TreeLine(one.line, one.depth + deeper[place], header(one, self.function.source), "")
             if place in self.groups:
                 yield place, self._filled(line, place)
             elif place in around:
@@ -137,11 +141,22 @@ class _Builder:
             elif place in inside:
                 yield place, replace(line, how=inside[place], is_inner=True)
             else:
-                yield place, replace(line, how="gone: it has one iteration at most", is_inner=True)
+                yield place, replace(line, how=self._replaced(one))
         for place in self.groups.keys() - fors.keys():
             statement = self._statement(place)
             if statement is not None:
                 yield place, statement
+
+    def _in_statements(self) -> Counter[Place]:
+        """The places of loops that stand in a statement which has a line of its own, as a `while`: 1 for each such."""
+        found: Counter[Place] = Counter()
+        for place, group in self.groups.items():
+            for loop in (one for one in group if isinstance(one.form, Single)):
+                inside = _loops_in(loop, self.function)
+                is_around = len(inside) > 1 and min(one.span.column for one in inside) > loop.nest.span.column
+                if is_around and self._statement(place) is not None:
+                    found += Counter({place_of(node.span) for node in every(For, *loop.nest.body)})
+        return found
 
     def _rounds(self, place: Place) -> str:
         """How the rounds of a serial loop around planned ones follow each other. They overlap where there is one."""
@@ -150,7 +165,15 @@ class _Builder:
             for loop in self.plan.loops
             if place in (place_of(outer.span) for outer in loops_around(loop, self.plan))
         ]
-        return "rounds overlap" if len(inside) == 1 and inside[0].rounds_overlap else "one round after another"
+        overlap = len(inside) == 1 and inside[0].rounds_overlap and inside[0].runs_on > 1
+        return "rounds overlap" if overlap else IN_TURN
+
+    def _replaced(self, outer: SourceFor) -> str:
+        """How a `for` runs that no planned loop stands for, by the loops in it: its rounds may run in another loop,
+        and one that has a single iteration at most is gone."""
+        after = [one for one in self.function.fors if one.span > outer.span]
+        inside = list(takewhile(lambda one: one.depth > outer.depth, after))
+        return IN_TURN if any(place_of(one.span) in self.groups for one in inside) else "once at most"
 
     def _statement(self, place: Place) -> TreeLine | None:
         """The line of what is not a `for` of the function: a statement, or a loop of a helper. None where it is not
@@ -214,12 +237,18 @@ def header(one: SourceFor, source: SourceText) -> str:
 
 
 def _place_of_loop(loop: LoopPlan, plan: FunctionPlan) -> Place:
-    """Where a planned loop stands: statements that run once with a loop in them stand where that does."""
-    if isinstance(loop.form, Single):
-        written = {place_of(one.span) for one in plan.program.function.fors}
-        inside = (place_of(node.span) for node in every(For, *loop.nest.body))
-        return next((place for place in inside if place in written), place_of(loop.nest.span))
-    return place_of(loop.nest.span)
+    """Where a planned loop stands: statements that run once stand where the only loop of the source in them does."""
+    inside = _loops_in(loop, plan.program.function) if isinstance(loop.form, Single) else []
+    return place_of(inside[0].span) if len(inside) == 1 else place_of(loop.nest.span)
+
+
+def _loops_in(loop: LoopPlan, function: Function) -> list[SourceFor]:
+    """The outermost loops of the source in statements that run once."""
+    written = {place_of(one.span): one for one in function.fors}
+    places = dict.fromkeys(place_of(node.span) for node in every(For, *loop.nest.body))
+    found = [written[place] for place in places if place in written]
+    least = min((one.depth for one in found), default=0)
+    return [one for one in found if one.depth == least]
 
 
 def _inside(loop: LoopPlan) -> Iterator[tuple[Place, str]]:

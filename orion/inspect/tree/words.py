@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orion.cost.candidate import Strategy
@@ -11,7 +12,7 @@ from orion.inspect.text.telling import blockers, scans_of
 from orion.inspect.text.where import too_small
 from orion.inspect.text.words import counted, lines_in_words, listed
 from orion.ir.function import written_names
-from orion.ir.nodes import For, walk
+from orion.ir.nodes import For, every, walk
 from orion.plan.explain import is_certain
 from orion.plan.parallelism import LITTLE
 from orion.plan.plan import (
@@ -103,7 +104,7 @@ def how_parts_run(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts) -
     found = []
     for loop in group:
         if loop.parts and has_list(loop):
-            found += [part_in_words(part) for part in loop.parts]
+            found += [_without_new_names(part_in_words(part), loop) for part in loop.parts]
         elif len(group) > 1 and not isinstance(loop.form, Inside):
             where = counted(loop.runs_on, "worker")
             found.append(f"{_piece(loop)}, on {where}: {percent(part_of_work(loop, parts))} of the work")
@@ -123,7 +124,7 @@ def _piece(loop: LoopPlan) -> str:
 def _statements(loop: LoopPlan) -> str:
     """How a statement that is no loop of the source runs."""
     if isinstance(loop.form, Single):
-        return "once, on one worker"
+        return "as written, on one worker" if any(every(For, *loop.nest.body)) else "once, on one worker"
     return f"filled by {counted(loop.runs_on, 'worker')}"
 
 
@@ -150,31 +151,41 @@ def _alone(loop: LoopPlan, nanoseconds: float | None) -> str:
     if not loop.is_parallel:
         return f"serial because {_because(loop, reasons)}"
     if reasons and reasons[0].code != "ORN120":
-        return f"parallel, but {_short(reasons[0])}"
+        return f"parallel, but {_message(reasons[0].message, reasons[0].code, loop)}"
     return too_small(nanoseconds)
 
 
 def _because(loop: LoopPlan, reasons: Sequence[Reason]) -> str:
     costs = next((reason for reason in reasons if reason.code == "ORN120"), None)
     if costs is not None:
-        return _short(costs)
+        return _message(costs.message, costs.code, loop)
     conflicts = conflicts_of(loop)
     for blocker in blockers(loop, conflicts):
         conflict = next((one for one in conflicts if one.spans == blocker.spans), None)
         if conflict is not None and not conflict.is_scalar:
             meet = "meet" if any(map(is_certain, conflict.dependences)) else "may meet"
-            return f"iterations {meet} in `{conflict.array}` [{blocker.code}]"
-        return _message(blocker.said[0], blocker.code)
+            where = f" in `{conflict.array}`" if conflict.array in written_names(loop.nest.function) else ""
+            return f"iterations {meet}{where} [{blocker.code}]"
+        return _message(blocker.said[0], blocker.code, loop)
     return "nothing in it can be shared out"
 
 
-def _short(reason: Reason) -> str:
-    return _message(reason.message, reason.code)
-
-
-def _message(message: str, code: str) -> str:
+def _message(message: str, code: str, loop: LoopPlan) -> str:
+    """A message, or the title of its code where it is long, or names what nobody has written."""
     short = message.partition(", except where")[0]
-    return f"{short if len(short) <= LONG else CODES[code].title} [{code}]"
+    is_plain = len(short) <= LONG and _names_in(short) <= written_names(loop.nest.function)
+    return f"{short if is_plain else CODES[code].title} [{code}]"
+
+
+def _names_in(words: str) -> frozenset[str]:
+    """The names between backquotes."""
+    return frozenset(name for piece in words.split("`")[1::2] for name in re.findall(r"[A-Za-z_]\w*", piece))
+
+
+def _without_new_names(words: str, loop: LoopPlan) -> str:
+    """What is said of a part, without what names something that nobody has written."""
+    written = written_names(loop.nest.function)
+    return "; ".join(piece for piece in words.split("; ") if _names_in(piece) <= written)
 
 
 # ---------------------------------------------------------------- what is special
@@ -192,8 +203,12 @@ def _details(group: Sequence[LoopPlan], main: LoopPlan) -> Iterator[str]:
         yield from _tiles(main_part(main), main)
     if isinstance(main.form, Member):
         yield f"as one with {lines_in_words(main.form.fused_with.lines)}"
-    for copies in main.copies:
-        yield f"each block adds to a copy of `{copies.array}`"
+    if main.nest.copied_in:
+        copied = [f"`{one.array}`" for one in main.nest.copied_in]
+        yield f"reading {'a copy' if len(copied) == 1 else 'copies'} of {listed(copied)} made before it"
+    if main.copies:
+        names = [f"`{one.array}`" for one in main.copies]
+        yield f"each block adds to {'a copy' if len(names) == 1 else 'copies'} of {listed(names)}"
     if main.relaxed.has_delays:
         yield f"updates up to {main.relaxed.max_delay:,} iterations late"
     if main.nest.replicas:
