@@ -24,7 +24,7 @@ from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import Told, not_stronger
-from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict, Weighed
+from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Reordered, Verdict, Weighed
 from orion.plan.source_plans import enclosing_loops, has_values, in_formulas
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
@@ -34,7 +34,6 @@ NO_BREAK = "\u00a0"
 
 NO_CONFLICTS = "none: no two iterations touch the same element with one of them writing it"
 INSIDE = "it stands in statements that one worker runs"
-RUNS_ONCE = "these statements stand between loops; one worker runs them, once"
 
 
 def signature(plan: FunctionPlan) -> str:
@@ -76,20 +75,6 @@ def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
         for one in plan.considered
         if one.reason not in said
     ]
-
-
-def not_written_by_user(loop: LoopPlan) -> tuple[str, str] | None:
-    """What a loop is that is not in the source, and who runs it; None for one that is."""
-    match loop.form:
-        case Single():
-            return "once", RUNS_ONCE
-        case Fill() | Member(form=Fill()):
-            name = next((p.array for p in loop.placements if p.is_written), "")
-            if not isinstance(loop.tiles, Tiled) or loop.runs_on == 1:
-                return "fills", f"{name}, on one worker"
-            return "fills", f"{name}: blocks of axis {loop.tiles.space} are shared out among {loop.runs_on} workers"
-        case _:
-            return None
 
 
 @dataclass(frozen=True, slots=True)
