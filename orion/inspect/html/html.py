@@ -38,6 +38,7 @@ from orion.inspect.text.telling import (
     shuffled,
     signature,
     why_not,
+    with_written_dims,
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import verdict_and_details
@@ -124,7 +125,7 @@ def _considered(plan: FunctionPlan) -> str:
 def _sections(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> Iterator[str]:
     """A section for each of the costliest loops, in textual order, and pictures as long as the page stays small: the
     costliest loop has one for sure."""
-    loops, found = loops_of_source(plan), shares(plan)
+    loops, found = [*map(with_written_dims, loops_of_source(plan))], shares(plan)
     order = sorted(range(len(loops)), key=lambda at: -share_of(loops[at], found))
     kept, room = order[:MOST], PICTURES
     drawn: dict[int, str] = {}

@@ -17,7 +17,7 @@ from orion.inspect.text.words import (
     time_in_words,
 )  # fmt: skip
 from orion.ir.assigned import own_level
-from orion.ir.function import InBlocks, Induction, Rows, Stands
+from orion.ir.function import InBlocks, Induction, Rows, Stands, written_names
 from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import SparseType
@@ -50,13 +50,30 @@ def conditions(plan: FunctionPlan) -> list[str]:
 
 
 def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
-    """The arrays that the function makes: name, dtype and shape, and where they live."""
-    found = []
-    for one in plan.local_arrays:
+    """The arrays that the function makes: name, dtype and shape, and where they live. Those of rewrites, whose names
+    are in no source, are told together."""
+    found, written = [], written_names(plan.program.function)
+    others = [one for one in plan.local_arrays if one.name not in written]
+    for one in (one for one in plan.local_arrays if one.name in written):
         shape = "" if one.shape is None else f" ({', '.join(map(str, one.shape))}), {bytes_in_words(one.nbytes)}"
         whose = "the caller gets it" if one.is_returned else "used again by the next call"
         found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
+    if others:
+        sizes = [one.nbytes for one in others]
+        total = "" if None in sizes else f", {bytes_in_words(sum(size for size in sizes if size is not None))}"
+        found.append(("", f"{counted(len(others), 'array')} of rewrites{total}", "used again by the next call"))
     return found
+
+
+def with_written_dims(loop: LoopPlan) -> LoopPlan:
+    """Return a loop whose dimensions are called by names in the source: the iterations of one that goes through blocks
+    or stands for an array statement have none."""
+    dims, written = loop.nest.dims, written_names(loop.nest.function)
+    if written.issuperset(dims):
+        return loop
+    names = ["iterations"] if len(dims) == 1 else [f"axis {dim}" for dim in range(len(dims))]
+    said = tuple(dim if dim in written else name for dim, name in zip(dims, names, strict=True))
+    return replace(loop, nest=replace(loop.nest, dims=said))
 
 
 def shuffled(plan: FunctionPlan) -> list[tuple[str, str]]:
@@ -385,10 +402,12 @@ def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
 
 
 def data(loop: LoopPlan) -> list[tuple[str, str, str]]:
-    """Every array with the bytes that one run moves, and where it lives."""
+    """Every array of the source with the bytes that one run moves, and where it lives."""
+    written = written_names(loop.nest.function)
     return [
         (p.array, bytes_in_words(0 if loop.runs_on == 1 else p.bytes_moved), placement_in_words(p, loop))
         for p in loop.placements
+        if p.array in written
     ]
 
 

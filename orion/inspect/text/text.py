@@ -38,6 +38,7 @@ from orion.inspect.text.telling import (
     scans,
     shuffled,
     why_not,
+    with_written_dims,
 )  # fmt: skip
 from orion.inspect.text.words import iterations_in_words, order_in_words, place
 from orion.inspect.tree.text import totals, tree_lines
@@ -67,7 +68,7 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH, tree: Tree | None = None) 
         *_labelled("shuffled", table(shuffled(plan)), gap=True),
     ]
     parts = [[*lines, *_labelled("if", told, gap=True), *arrays]]
-    parts += [list(_loop(loop, plan)) for loop in loops_of_source(plan)]
+    parts += [list(_loop(with_written_dims(loop), plan)) for loop in loops_of_source(plan)]
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
     said = [[_in_users_words(line, plan) for line in part] for part in parts]
@@ -170,9 +171,9 @@ def _conflicts(conflicts: Sequence[Conflict], is_listed: bool) -> Iterator[Line]
 def _data(loop: LoopPlan) -> Iterator[tuple[str, ...]]:
     if loop.runs_on == 1:
         yield from ((array, where) for array, _, where in data(loop))
-    elif loop.placements:
+    elif rows := data(loop):
         yield "array", "moved per run", "where it lives"
-        yield from data(loop)
+        yield from rows
 
 
 def _separated(entries: Iterable[Iterable[Line]]) -> Iterator[Line]:
