@@ -398,6 +398,23 @@ class Plan:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
 
+    def to_mermaid(self) -> str:
+        """The dependence graph as Mermaid text: statements with line and text, arrows with array, kind and distance.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def sums(a):
+        ...     for i in range(1, a.shape[0]):
+        ...         a[i] = a[i] * a[i - 1]
+        >>> print(sums.plan(np.ones(10)).to_mermaid())
+        flowchart TD
+            s0["4: a[i] = a[i] * a[i - 1]"]
+            s0 -->|"a: flow (1)"| s0
+        """
+        from orion.inspect.mermaid import mermaid_text
+
+        return mermaid_text(self.graph, self.function.program.function)
+
     @ends_in_users_line
     def save_svg(self, path: str | os.PathLike[str]) -> None:
         """Write the picture of the iteration space of the costliest loop as an SVG file."""

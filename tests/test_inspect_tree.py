@@ -455,3 +455,37 @@ def test_no_view_writes_the_headline_in_another_way():
     shown = plan(doubled, np.ones(100))
     assert "parallel, but too small to share (1.0 µs)" in plan_text(shown.function)
     assert "parallel, but too small to share (1.0 µs)" in shown._repr_html_()
+
+
+# ---------------------------------------------------------------- Mermaid
+
+
+def two_statements(a, b):
+    for i in range(1, a.shape[0]):
+        a[i] = np.sqrt(b[i - 1])
+        b[i] = a[i] + 1.0
+
+
+def test_the_dependence_graph_as_mermaid_text():
+    text = plan(two_statements, np.ones(100), np.ones(100)).to_mermaid()
+    first = two_statements.__code__.co_firstlineno
+    head, *lines = text.splitlines()
+    assert head == "flowchart TD"
+    assert lines[0] == f'    s0["{first + 2}: a[i] = np.sqrt(b[i - 1])"]'
+    assert '    s1 -->|"b: flow (1)"| s0' in lines
+    assert len(lines) == len(set(lines))
+
+
+def test_a_loop_without_dependences_has_an_empty_graph():
+    assert plan(doubled, np.ones(100)).to_mermaid() == "flowchart TD"
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda function: function.__name__)
+def test_labels_have_no_quotes_inside(function):
+    from orion.dependence.graph import dependence_graph
+    from orion.inspect.mermaid import mermaid_text
+
+    shown = plan_of(function)
+    found = [d for loop in shown.loops for d in loop.dependences]
+    text = mermaid_text(dependence_graph(found, shown.program.function.body), shown.program.function)
+    assert all(line.count('"') == 2 for line in text.splitlines()[1:])
