@@ -427,14 +427,15 @@ class Plan:
         """The picture of one of the loops: of its costliest part, where several stand for it."""
         from orion.inspect.pictures.svg import plan_svg
 
-        return plan_svg(loop, self._picture(loop), costliest_part(loop, shares(self.function)), self._values())
+        part = costliest_part(loop, shares(self.function))
+        return plan_svg(loop, self._picture(part), part, self._values())
 
     def _pictures(self) -> list[Schedule | None]:
         """The schedule of each loop of the source where there is one to draw."""
-        return [self._picture(plan) for plan in self.loops]
+        found = shares(self.function)
+        return [self._picture(costliest_part(plan, found)) for plan in self.loops]
 
-    def _picture(self, plan: LoopPlan) -> Schedule | None:
-        part = costliest_part(plan, shares(self.function))
+    def _picture(self, part: LoopPlan) -> Schedule | None:
         try:
             return self.schedule_of(part, part.runs_on)
         except PlanError:

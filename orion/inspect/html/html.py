@@ -63,7 +63,7 @@ BADGES = {
 }
 """How a verdict is coloured."""
 
-PICTURES = 40_000
+PICTURES = 30_000
 """The characters that pictures may have: notebooks keep every page."""
 
 

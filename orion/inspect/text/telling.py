@@ -11,6 +11,7 @@ from orion.inspect.text.words import (
     bytes_in_words,
     choice_in_words,
     counted,
+    in_written_names,
     lines_in_words,
     listed,
     placement_in_words,
@@ -147,7 +148,9 @@ def verdict_on_for(verdict: Verdict) -> str:
 
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
-    reasons = [] if has_list(loop) else [reason.told + reason.help for reason in sizing_reasons(loop)]
+    function = loop.nest.function
+    found = [] if has_list(loop) else sizing_reasons(loop)
+    reasons = [f"{in_written_names(one.message, one.code, function)} [{one.code}]{one.help}" for one in found]
     first = ", those with most work first" if isinstance(loop.tiles, Weighed) else ""
     taken = [f"they take tiles of each other that are not begun{first}"] if loop.is_dynamic and loop.runs_on > 1 else []
     return [

@@ -9,7 +9,7 @@ from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_on_for
-from orion.inspect.text.words import counted, lines_in_words, place, time_in_words
+from orion.inspect.text.words import counted, in_written_names, lines_in_words, place, time_in_words
 from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import Assign, Call, Evaluate, For, Node, Return, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
@@ -175,13 +175,13 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
     told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
     if is_of_source(told) and not isinstance(told.form, Reordered):
         for reason in sizing_reasons(told)[:1] if told.is_parallel else ():
-            return sentence(f"{where}: {reason.message} [{reason.code}]")
-        because = next((f"{one.message} [{one.code}]" for one in _costs(told)), "") or _why_serial(told)
+            return sentence(f"{where}: {_told(reason, told)}")
+        because = next((_told(one, told) for one in _costs(told)), "") or _why_serial(told)
         if not because:
             return sentence(f"{where} {verb} serial")
         return _Why(f"{where} {verb} serial because {because}", f"in {where} {because}")
     for reason in sizing_reasons(loop)[:1] if loop.is_parallel and isinstance(loop.form, Reordered) else ():
-        return sentence(f"{where}: {reason.message} [{reason.code}]")
+        return sentence(f"{where}: {_told(reason, loop)}")
     for line, words in _verdicts(loop, plan):
         because = f"the `for` in line {line} {words}"
         return _Why(f"{where} {verb} serial because {because}", because)
@@ -195,6 +195,10 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
         return sentence(f"{where} are {RUN_ONCE}")
     text = loop.nest.function.source.line(lines[0]).strip()
     return sentence(f"{where}, `{text}`, is {'one call, which one worker runs' if _is_call(loop) else RUN_ONCE}")
+
+
+def _told(reason: Reason, loop: LoopPlan) -> str:
+    return f"{in_written_names(reason.message, reason.code, loop.nest.function)} [{reason.code}]"
 
 
 RUN_ONCE = "run once, on one worker"
@@ -233,7 +237,8 @@ def _why_serial(loop: LoopPlan) -> str:
         message = blocker.said[0]
         if conflict is not None and not conflict.is_scalar:
             meet = "meet" if any(map(is_certain, conflict.dependences)) else "may meet"
-            message = f"{conflict.iterations} {meet} in `{conflict.array}`{such_as(conflict)}"
+            where = f" in `{conflict.array}`" if conflict.array in written_names(loop.nest.function) else ""
+            message = f"{conflict.iterations} {meet}{where}{such_as(conflict)}"
         return f"{message} [{blocker.code}]"
     return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 from orion.analysis.rules import tiling_of
@@ -10,10 +11,12 @@ from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.serial import SERIAL
 from orion.cost.placement import Placement, PlacementKind
 from orion.dependence.access import Choice
+from orion.ir.function import Function, written_names
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import Inspected, Listed, LoopPlan, Merged, Tiled, Weighed
 from orion.plan.source_plans import in_formulas
+from orion.reasons import CODES
 from orion.source import Span, cell_of
 
 
@@ -107,6 +110,20 @@ def time_in_words(nanoseconds: float | None) -> str:
         amount, unit = amount / 1000, larger
     digits = 0 if amount >= 10 else 1 if amount >= 1 else 2
     return f"{amount:,.{digits}f} {unit}"
+
+
+def names_quoted(words: str) -> frozenset[str]:
+    """The names between backquotes.
+
+    >>> sorted(names_quoted("`a` and `b.shape[0]`, not c"))
+    ['a', 'b', 'shape']
+    """
+    return frozenset(name for piece in words.split("`")[1::2] for name in re.findall(r"[A-Za-z_]\w*", piece))
+
+
+def in_written_names(message: str, code: str, function: Function) -> str:
+    """Return the message of a reason, or the title of its code where it names what is in no source."""
+    return message if names_quoted(message) <= written_names(function) else CODES[code].title
 
 
 def place(span: Span) -> str:

@@ -15,7 +15,7 @@ from orion.ir.function import Function, SourceFor, in_users_words
 from orion.ir.nodes import For, every
 from orion.plan.parallelism import LITTLE
 from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Single, is_of_source
-from orion.plan.shares import shares
+from orion.plan.shares import predicted_ns, shares
 from orion.plan.source_plans import source_plans
 from orion.source import SourceText, Span
 
@@ -117,6 +117,7 @@ class _Builder:
     plan: FunctionPlan
     parts: Parts
     groups: dict[Place, list[LoopPlan]]
+    nanoseconds: float | None
     predicted: Seconds
     measured: Seconds
 
@@ -193,7 +194,7 @@ class _Builder:
         is_counted = not all(map(self._is_counted_elsewhere, group))
         return replace(
             line,
-            how=in_users_words(how_it_runs(group, self.plan, self.parts), self.function),
+            how=in_users_words(how_it_runs(group, self.plan, self.parts, self.nanoseconds), self.function),
             parts=tuple(
                 in_users_words(one, self.function) for one in how_parts_run(group, self.plan, self.parts)
             ),
@@ -218,7 +219,8 @@ def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seco
     groups: dict[Place, list[LoopPlan]] = {}
     for loop in source_plans(plan):
         groups.setdefault(_place_of_loop(loop, plan), []).append(loop)
-    builder = _Builder(plan, parts, groups, predicted or NO_SECONDS, measured or NO_SECONDS)
+    nanoseconds = None if plan.sizes.symbolic else predicted_ns(plan)
+    builder = _Builder(plan, parts, groups, nanoseconds, predicted or NO_SECONDS, measured or NO_SECONDS)
     lines = sorted(builder.lines(), key=lambda one: one[0])
     return Tree(
         signature(plan),

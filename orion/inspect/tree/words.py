@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orion.cost.candidate import Strategy
@@ -10,7 +9,7 @@ from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import has_list, lines_of, part_in_words
 from orion.inspect.text.telling import blockers, scans_of
 from orion.inspect.text.where import too_small
-from orion.inspect.text.words import counted, lines_in_words, listed
+from orion.inspect.text.words import counted, in_written_names, lines_in_words, listed, names_quoted
 from orion.ir.function import written_names
 from orion.ir.nodes import For, every, walk
 from orion.plan.explain import is_certain
@@ -27,7 +26,7 @@ from orion.plan.plan import (
     Single,
     is_of_source,
 )
-from orion.plan.shares import predicted_ns, runs_alone
+from orion.plan.shares import runs_alone
 from orion.plan.source_plans import main_part
 from orion.reasons import CODES, Reason
 
@@ -64,12 +63,13 @@ def percent(part: float) -> str:
     return f"{round(100 * part)} %"
 
 
-def how_it_runs(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts) -> str:
-    """Return how the planned loops that stand for one line of the source run."""
+def how_it_runs(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts, nanoseconds: float | None) -> str:
+    """Return how the planned loops that stand for one line of the source run. `nanoseconds` is the predicted time of
+    all loops on one worker, None where sizes are unknown."""
     main = main_loop(group, parts)
     if not is_of_source(main):
         return _statements(main)
-    headline = _headline(group, main, plan, parts)
+    headline = _headline(group, main, plan, parts, nanoseconds)
     if headline.startswith(("serial", "parallel, but")):
         return headline
     return ", ".join([headline, *_details(group, main)])
@@ -132,7 +132,9 @@ def _numbers(loop: LoopPlan) -> Iterator[int]:
     yield from (part.nest.number for part in loop.parts or (loop,))
 
 
-def _headline(group: Sequence[LoopPlan], main: LoopPlan, plan: FunctionPlan, parts: Parts) -> str:
+def _headline(
+    group: Sequence[LoopPlan], main: LoopPlan, plan: FunctionPlan, parts: Parts, nanoseconds: float | None
+) -> str:
     if isinstance(main.form, Inside):
         return _alone(main, None)
     numbers = dict.fromkeys(number for loop in group for number in _numbers(loop))
@@ -141,7 +143,7 @@ def _headline(group: Sequence[LoopPlan], main: LoopPlan, plan: FunctionPlan, par
     alone = sum(parts[number] for number in numbers if runs_alone(planned[number], plan.sizes.workers))
     shared = 1.0 - alone / total if total else float(not runs_alone(main, plan.sizes.workers))
     if shared < LITTLE:
-        return _alone(main, None if plan.sizes.symbolic else total * predicted_ns(plan))
+        return _alone(main, None if nanoseconds is None else total * nanoseconds)
     return "parallel" if shared > 1 - LITTLE else f"partly parallel, {percent(shared)}"
 
 
@@ -171,21 +173,15 @@ def _because(loop: LoopPlan, reasons: Sequence[Reason]) -> str:
 
 
 def _message(message: str, code: str, loop: LoopPlan) -> str:
-    """A message, or the title of its code where it is long, or names what nobody has written."""
-    short = message.partition(", except where")[0]
-    is_plain = len(short) <= LONG and _names_in(short) <= written_names(loop.nest.function)
-    return f"{short if is_plain else CODES[code].title} [{code}]"
-
-
-def _names_in(words: str) -> frozenset[str]:
-    """The names between backquotes."""
-    return frozenset(name for piece in words.split("`")[1::2] for name in re.findall(r"[A-Za-z_]\w*", piece))
+    """A message, or the title of its code where it is long."""
+    short = in_written_names(message.partition(", except where")[0], code, loop.nest.function)
+    return f"{short if len(short) <= LONG else CODES[code].title} [{code}]"
 
 
 def _without_new_names(words: str, loop: LoopPlan) -> str:
     """What is said of a part, without what names something that nobody has written."""
     written = written_names(loop.nest.function)
-    return "; ".join(piece for piece in words.split("; ") if _names_in(piece) <= written)
+    return "; ".join(piece for piece in words.split("; ") if names_quoted(piece) <= written)
 
 
 # ---------------------------------------------------------------- what is special
