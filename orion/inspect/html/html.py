@@ -38,11 +38,17 @@ from orion.inspect.text.telling import (
     shuffled,
     signature,
     why_not,
-    with_written_dims,
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
 from orion.inspect.text.where import verdict_and_details
-from orion.inspect.text.words import counted, iterations_in_words, lines_in_words, order_in_words, place
+from orion.inspect.text.words import (
+    counted,
+    iterations_in_words,
+    lines_in_words,
+    order_in_words,
+    place,
+    with_written_dims,
+)
 from orion.inspect.tree.html import tree_table
 from orion.inspect.tree.text import totals
 from orion.inspect.tree.view import MOST, Tree, tree_of

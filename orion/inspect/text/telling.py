@@ -66,17 +66,6 @@ def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
     return found
 
 
-def with_written_dims(loop: LoopPlan) -> LoopPlan:
-    """Return a loop whose dimensions are called by names in the source: the iterations of one that goes through blocks
-    or stands for an array statement have none."""
-    dims, written = loop.nest.dims, written_names(loop.nest.function)
-    if written.issuperset(dims):
-        return loop
-    names = ["iterations"] if len(dims) == 1 else [f"axis {dim}" for dim in range(len(dims))]
-    said = tuple(dim if dim in written else name for dim, name in zip(dims, names, strict=True))
-    return replace(loop, nest=replace(loop.nest, dims=said))
-
-
 def shuffled(plan: FunctionPlan) -> list[tuple[str, str]]:
     """The arguments that were shuffled before, and what their last shuffle sent from share to share."""
     types = dict(plan.types)
@@ -178,6 +167,7 @@ def reductions(loop: LoopPlan) -> list[str]:
     scalars = loop.analysis.scalars
     order = "the written order" if loop.ordered else "the order of plan.serial_order()"
     lines = {one.name: one.span.line for one in loop.analysis.sums}
+    written = written_names(loop.nest.function)
     told = [
         f"{copies.array}, by {copies.op} in line {lines[copies.array]}, whichever element it is: no conflict, "
         "each block adds to a copy, and they are combined at the end"
@@ -192,7 +182,7 @@ def reductions(loop: LoopPlan) -> list[str]:
     for choice in scalars.choices:
         if choice.op == "first":
             continue  # `exits` has it
-        names = ", ".join(choice.names)
+        names = ", ".join(name for name in choice.names if name in written) or "what it leaves the loop with"
         told.append(f"{names}, in line {choice.span.line}: {choice_in_words(choice)}; no conflict, combined in {order}")
     return told
 

@@ -38,9 +38,8 @@ from orion.inspect.text.telling import (
     scans,
     shuffled,
     why_not,
-    with_written_dims,
 )  # fmt: skip
-from orion.inspect.text.words import iterations_in_words, order_in_words, place
+from orion.inspect.text.words import iterations_in_words, order_in_words, place, with_written_dims
 from orion.inspect.tree.text import totals, tree_lines
 from orion.inspect.tree.view import Tree, tree_of
 from orion.ir.function import in_users_words

@@ -237,8 +237,10 @@ def _why_serial(loop: LoopPlan) -> str:
         message = blocker.said[0]
         if conflict is not None and not conflict.is_scalar:
             meet = "meet" if any(map(is_certain, conflict.dependences)) else "may meet"
-            where = f" in `{conflict.array}`" if conflict.array in written_names(loop.nest.function) else ""
-            message = f"{conflict.iterations} {meet}{where}{such_as(conflict)}"
+            written = written_names(loop.nest.function)
+            where = f" in `{conflict.array}`" if conflict.array in written else ""
+            example = such_as(conflict) if written.issuperset(loop.nest.dims) else ""
+            message = f"{conflict.iterations} {meet}{where}{example}"
         return f"{message} [{blocker.code}]"
     return ""
 

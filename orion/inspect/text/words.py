@@ -10,6 +10,7 @@ from orion.analysis.rules import tiling_of
 from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.serial import SERIAL
 from orion.cost.placement import Placement, PlacementKind
+from orion.dataclass import replace
 from orion.dependence.access import Choice
 from orion.ir.function import Function, written_names
 from orion.ir.nodes import Elements, Node, Var, every
@@ -126,6 +127,23 @@ def in_written_names(message: str, code: str, function: Function) -> str:
     return message if names_quoted(message) <= written_names(function) else CODES[code].title
 
 
+def with_written_dims(loop: LoopPlan) -> LoopPlan:
+    """Return a loop whose dimensions are called by names in the source: the iterations of one that goes through blocks
+    or stands for an array statement have none."""
+    dims, written = loop.nest.dims, written_names(loop.nest.function)
+    is_said = [written.issuperset(re.findall(r"[A-Za-z_]\w*", dim)) for dim in dims]
+    if all(is_said):
+        return loop
+    names = ["iterations"] if len(dims) == 1 else [f"axis {dim}" for dim in range(len(dims))]
+    said = tuple(dim if own else name for dim, own, name in zip(dims, is_said, names, strict=True))
+    return replace(loop, nest=replace(loop.nest, dims=said))
+
+
+def shown_part(part: LoopPlan) -> LoopPlan:
+    """Return a part of a loop in another order, its dimensions called by formulas in names of the source."""
+    return with_written_dims(in_formulas(part))
+
+
 def place(span: Span) -> str:
     """Where a span stands, as "file:line": relative to the working directory, and by its cell in a notebook.
 
@@ -172,7 +190,7 @@ def iterations_in_words(loop: LoopPlan) -> str:
         count = "unknown (no sizes given)"
     else:
         count = f"{'at most ' if _is_upper_bound(loop.nest) else ''}{loop.iterations:,}"
-    blocks = blocks_in_words(in_formulas(loop.parts[0]) if len(loop.parts) == 1 else loop)
+    blocks = blocks_in_words(shown_part(loop.parts[0]) if len(loop.parts) == 1 else loop)
     return f"{count}, {blocks}" if blocks else count
 
 
