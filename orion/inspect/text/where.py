@@ -1,4 +1,4 @@
-"""Where the work of a function is, in words: the first line of a plan, and a line for each of its loops."""
+"""Where the work of a function is, in words: the first line of a plan."""
 
 from __future__ import annotations
 
