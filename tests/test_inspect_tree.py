@@ -175,6 +175,28 @@ def test_loops_of_helpers_stand_where_they_are_called():
     ]
 
 
+def until_small(a, b, rounds):
+    for _t in range(rounds):
+        for i in range(a.shape[0]):
+            b[i] = a[i]
+        error = 1.0
+        while error > 0.1:
+            error *= 0.5
+            for i in range(a.shape[0]):
+                a[i] = 0.5 * a[i] + error
+        a[0] += 1.0
+
+
+def test_a_while_around_loops_has_a_line():
+    found = lines_of(plan(until_small, np.ones(LONG), np.ones(LONG), 3))
+    assert [one[:3] for one in found] == [
+        (0, 1, "for _t in range(rounds)"),
+        (1, 2, "for i in range(a.shape[0])"),
+        (1, 5, "while error > 0.1"),
+        (2, 7, "for i in range(a.shape[0])"),
+    ]
+
+
 NAMES = re.compile(r"\b\w*(?:_before|_parts|_block|_start|_copy)\w*")
 
 

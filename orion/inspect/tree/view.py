@@ -12,7 +12,8 @@ from orion.inspect.text.telling import loops_around, signature
 from orion.inspect.text.where import where_the_work_is
 from orion.inspect.tree.words import Parts, how_it_is_inside, how_it_runs, how_parts_run, part_of_work
 from orion.ir.function import Function, SourceFor, in_users_words
-from orion.ir.nodes import For, every
+from orion.ir.nodes import For, every, walk
+from orion.ir.program import Repeat, Step, blocks_of
 from orion.plan.parallelism import LITTLE
 from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Single, is_of_source
 from orion.plan.shares import predicted_ns, shares
@@ -112,11 +113,12 @@ NO_SECONDS = Seconds(0.0, {})
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """What the lines of a tree are made from."""
+    """What the lines of a tree are made from. `whiles` are those of the source that stand around planned loops."""
 
     plan: FunctionPlan
     parts: Parts
     groups: dict[Place, list[LoopPlan]]
+    whiles: Mapping[Place, tuple[int, int]]
     nanoseconds: float | None
     predicted: Seconds
     measured: Seconds
@@ -146,10 +148,13 @@ class _Builder:
         for place in self.groups.keys() - fors.keys():
             statement = self._statement(place)
             if statement is not None:
-                yield place, statement
+                yield place, replace(statement, depth=statement.depth + deeper[place])
+        for place, (depth, _) in self.whiles.items():
+            text = self.function.source.line(place[-1]).strip().removesuffix(":")
+            yield place, TreeLine(place[-1], depth + deeper[place], text, IN_TURN)
 
     def _in_statements(self) -> Counter[Place]:
-        """The places of loops that stand in a statement which has a line of its own, as a `while`: 1 for each such."""
+        """How many statements with lines of their own, as a `while`, stand around the loops at each place."""
         found: Counter[Place] = Counter()
         for place, group in self.groups.items():
             for loop in (one for one in group if isinstance(one.form, Single)):
@@ -157,6 +162,9 @@ class _Builder:
                 is_around = len(inside) > 1 and min(one.span.column for one in inside) > loop.nest.span.column
                 if is_around and self._statement(place) is not None:
                     found += Counter({place_of(node.span) for node in every(For, *loop.nest.body)})
+        places = {place_of(one.span) for one in self.function.fors} | self.groups.keys() | self.whiles.keys()
+        for outer, (_, end) in self.whiles.items():
+            found += Counter(place for place in places if outer[0] < place[0] <= end)
         return found
 
     def _rounds(self, place: Place) -> str:
@@ -220,7 +228,8 @@ def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seco
     for loop in source_plans(plan):
         groups.setdefault(_place_of_loop(loop, plan), []).append(loop)
     nanoseconds = None if plan.sizes.symbolic else predicted_ns(plan)
-    builder = _Builder(plan, parts, groups, nanoseconds, predicted or NO_SECONDS, measured or NO_SECONDS)
+    whiles = dict(_whiles(plan.program.steps, plan.program.function.source, 0))
+    builder = _Builder(plan, parts, groups, whiles, nanoseconds, predicted or NO_SECONDS, measured or NO_SECONDS)
     lines = sorted(builder.lines(), key=lambda one: one[0])
     return Tree(
         signature(plan),
@@ -251,6 +260,23 @@ def _loops_in(loop: LoopPlan, function: Function) -> list[SourceFor]:
     found = [written[place] for place in places if place in written]
     least = min((one.depth for one in found), default=0)
     return [one for one in found if one.depth == least]
+
+
+def _whiles(steps: Iterable[Step], source: SourceText, depth: int) -> Iterator[tuple[Place, tuple[int, int]]]:
+    """Each `while` of the source around planned loops: how many `for`s are around it, and its last line."""
+    for step in steps:
+        inner = depth
+        if isinstance(step, Repeat):
+            span = step.loop.span
+            if isinstance(step.loop, For):
+                inner += step.loop.index >= 0
+            elif not span.inlined and source.line(span.line).lstrip().startswith("while "):
+                lines = [
+                    node.span.end_line for one in step.loop.body for node in walk(one) if node.span.file == span.file
+                ]
+                yield place_of(span), (depth, max(lines, default=span.line))
+        for block in blocks_of(step):
+            yield from _whiles(block, source, inner)
 
 
 def _inside(loop: LoopPlan) -> Iterator[tuple[Place, str]]:
