@@ -14,6 +14,8 @@ import pytest
 import orion
 from orion.errors import ArgumentError, SerialLoopWarning, UnsupportedLoopError
 from tests.loop_text import defined
+from tests.oracles.nest_strategy import random_nest
+from tests.trials import TIMES
 
 RNG = np.random.default_rng
 SEEN: list[tuple[int, ...]] = []
@@ -367,3 +369,20 @@ def test_many_kinds_of_loops(name, workers):
         warnings.simplefilter("ignore")
         want, found = function(**first), function.debug(**second, workers=workers)
     same((*first.values(), want), (*second.values(), found))
+
+
+@pytest.mark.parametrize("number", range(8 * TIMES))
+def test_random_nests(number):
+    nest = random_nest(7, number)
+    function = orion.parallel_for(nest.function())
+    first, second = nest.arguments(), nest.arguments()
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            want = function.serial(**first)
+            found = function.debug(**second, workers=2 + number % 3)
+        except (orion.OrionError, IndexError, ValueError, ArithmeticError):
+            return
+    for one, other in zip((*first.values(), want), (*second.values(), found), strict=True):
+        if isinstance(one, np.ndarray):
+            np.testing.assert_allclose(other, one, rtol=1e-6, atol=1e-6)

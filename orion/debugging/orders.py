@@ -62,12 +62,11 @@ class TileOrder:
         return np.lexsort(keys[::-1]).astype(np.int64)
 
     def _inspected(self, listed: Ints, at: Ints) -> Ints | None:
-        first = int(listed.min(initial=0))
         if at.size != listed.size or not np.array_equal(np.sort(at), np.sort(listed)):
             return None
-        rank = np.empty(listed.size, np.int64)
-        rank[listed - first] = np.arange(listed.size)
-        return np.argsort(rank[at - first], kind="stable").astype(np.int64)
+        ascending = np.argsort(listed, kind="stable")
+        rank = ascending[np.searchsorted(listed[ascending], at)]
+        return np.argsort(rank, kind="stable").astype(np.int64)
 
 
 def tile_order(plan: Plan, loop: LoopPlan, values: Mapping[str, int]) -> TileOrder | None:
