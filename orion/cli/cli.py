@@ -48,6 +48,10 @@ Print what the compiler makes of a function: its text after every pass that chan
 which they are tried, the rewrites that made the one that is taken, and the program that is run. The environment
 variable ORION_REWRITES leaves rewrites out by name, as in ORION_REWRITES=-fuse,-jam."""
 
+DOCTOR = """\
+Print what is installed, what this machine can do (measured, in less than two seconds), where compiled loops are kept,
+and what makes loops slower here than they could be, with why. No loop runs, and no worker starts."""
+
 EPILOG = """\
 exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
 
@@ -79,7 +83,8 @@ SIGPIPE = 13
 
 def _run(options: Namespace) -> int:
     try:
-        return _page_of_code(options.target) if _is_code(options.target) else int(options.run(options))
+        target = getattr(options, "target", "")
+        return _page_of_code(target) if _is_code(target) else int(options.run(options))
     except (UsageError, LoadError) as error:
         print(f"orion: {error}", file=sys.stderr)
         return 2
@@ -113,7 +118,17 @@ def _parser() -> ArgumentParser:
     stages.set_defaults(run=_stages)
     stages.add_argument("target", metavar="FILE[:FUNCTION]", help="a script or a notebook")
     _add_sizes(stages)
+    about = commands.add_parser("doctor", help="say what is installed, and what is slow here", description=DOCTOR)
+    about.set_defaults(run=_doctor)
+    about.add_argument("--json", action="store_true", help="print JSON rather than text")
+    about.add_argument("--clear-cache", action="store_true", help="remove the compiled loops from the cache folder")
     return parser
+
+
+def _doctor(options: Namespace) -> int:
+    from orion.cli.doctor import doctor
+
+    return doctor(as_json=options.json, clears=options.clear_cache)
 
 
 def _add_sizes(command: ArgumentParser) -> None:
