@@ -6,11 +6,12 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import linecache
 import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,10 @@ from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.pages import CODE, page_of
 from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass
 from orion.errors import AS_IT_IS, ArgumentError, OrionError, OutOfBoundsError, is_of_user
 from orion.frontend.parse import parse_function
+from orion.inspect.sarif import Refusal, sarif_log
 from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed, check_sizes
@@ -34,11 +37,12 @@ from orion.planned import Plan
 from orion.prepare import Preparation
 from orion.reasons import CODES
 from orion.runtime.session import planned_workers
+from orion.source import Span
 
 AnyFunction = ParallelFunction[..., Any]
 
 DESCRIPTION = """\
-Print the plans of the decorated loops of a file or a notebook, without running it: of its top level only imports,
+Print the plans of the decorated loops of files and notebooks, without running them: of a top level only imports,
 assignments of simple values and function definitions are executed. Sizes stay symbols where --shape and --integer do
 not give them; types are guessed from what a function does with an argument where --dtype, --shape and --sparse do not.
 For the code of a reason, such as ORN102, print what it means and what to write instead."""
@@ -83,8 +87,11 @@ SIGPIPE = 13
 
 def _run(options: Namespace) -> int:
     try:
-        target = getattr(options, "target", "")
-        return _page_of_code(target) if _is_code(target) else int(options.run(options))
+        targets = getattr(options, "targets", [getattr(options, "target", "")])
+        if all(map(_is_code, targets)):
+            print("\n\n\n".join(map(_page_of_code, targets)))
+            return 0
+        return int(options.run(options))
     except (UsageError, LoadError) as error:
         print(f"orion: {error}", file=sys.stderr)
         return 2
@@ -94,12 +101,11 @@ def _is_code(target: str) -> bool:
     return CODE.fullmatch(target) is not None and not Path(target).exists()
 
 
-def _page_of_code(code: str) -> int:
+def _page_of_code(code: str) -> str:
     page = page_of(code)
     if page is None:
         raise UsageError(f"no reason has the code {code.upper()}; there are {', '.join(CODES)}")
-    print(page)
-    return 0
+    return page
 
 
 def _parser() -> ArgumentParser:
@@ -108,11 +114,14 @@ def _parser() -> ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     explain = commands.add_parser("explain", help="print plans", description=DESCRIPTION, epilog=EPILOG)
     explain.set_defaults(run=_explain)
-    explain.add_argument("target", metavar="FILE[:FUNCTION]|CODE", help="a script, a notebook, or a code like ORN102")
+    what = "scripts, notebooks, or codes like ORN102"
+    explain.add_argument("targets", nargs="+", metavar="FILE[:FUNCTION]|CODE", help=what)
     _add_sizes(explain)
     explain.add_argument("--json", action="store_true", help="print JSON rather than text")
     explain.add_argument("--html", type=Path, metavar="FILE", help="write the notebook view as a page")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
+    sarif = "write the reasons as SARIF 2.1.0; `-` prints them alone"
+    explain.add_argument("--sarif", type=Path, metavar="FILE", help=sarif)
     explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
     stages = commands.add_parser("stages", help="print what the compiler makes of a function", description=STAGES)
     stages.set_defaults(run=_stages)
@@ -145,21 +154,42 @@ def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) ->
     parser.add_argument(option, metavar=example, help=words, action="append", default=[])
 
 
-def _loaded(options: Namespace) -> tuple[LoadedFile, dict[str, AnyFunction], Given]:
-    """The file of the target, the functions that are asked for, and what is known of their arguments."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The functions of a file that are asked for, by name."""
+
+    loaded: LoadedFile
+    functions: dict[str, AnyFunction]
+
+
+def _loaded(options: Namespace, targets: Sequence[str]) -> tuple[list[Asked], Given, bool]:
+    """The functions of the targets, what is known of their arguments, and whether there is a file that cannot be read.
+    Of several files those that cannot, and those without loops, are told and passed over."""
     if options.workers is not None and options.workers < 1:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
-    path, name = _target(options.target)
-    loaded = load_functions(path, parallel_for)
-    functions = _chosen(loaded, path, name)
-    parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
-    return loaded, functions, read_given(options, functions, parameters, _workers(options))
+    asked: list[Asked] = []
+    is_broken = False
+    for target in targets:
+        try:
+            path, name = _target(target)
+            loaded = load_functions(path, parallel_for)
+            asked.append(Asked(loaded, _chosen(loaded, path, name)))
+        except (LoadError, UsageError) as error:
+            if len(targets) == 1:
+                raise
+            is_broken |= isinstance(error, LoadError) or bool(name)
+            print(f"orion: {error}", file=sys.stderr)
+    functions = [(name, function) for one in asked for name, function in one.functions.items()]
+    if not functions:
+        raise UsageError(f"there is no loop in {', '.join(targets)}")
+    parameters = {name for _, function in functions for name in inspect.signature(function).parameters}
+    return asked, read_given(options, [name for name, _ in functions], parameters, _workers(options)), is_broken
 
 
 def _stages(options: Namespace) -> int:
-    loaded, functions, given = _loaded(options)
-    failed = False
-    for name, function in functions.items():
+    (asked,), given, _ = _loaded(options, [options.target])
+    loaded, failed = asked.loaded, False
+    for name, function in asked.functions.items():
         try:
             types = _types(function, _annotated(loaded.definitions[name]), given)
             typed, plan = _typed_plan(function, types, given)
@@ -172,15 +202,18 @@ def _stages(options: Namespace) -> int:
 
 
 def _explain(options: Namespace) -> int:
-    loaded, functions, given = _loaded(options)
-    plans, failed = _plans(functions, loaded, given)
-    _print(plans, options.json)
+    asked, given, is_broken = _loaded(options, options.targets)
+    plans, refusals = _plans(asked, given)
+    if options.sarif is None or str(options.sarif) != "-":
+        _print(plans, options.json)
+    if options.sarif:
+        _write_sarif(options.sarif, plans, refusals)
     if options.html:
         _write(options.html, _page(plans))
     if options.svg:
         _write_pictures(options.svg, plans)
     is_serial = any(not plan.is_parallel for plan in plans)
-    return 1 if failed or (options.check and is_serial) else 0
+    return 2 if is_broken else 1 if refusals or (options.check and is_serial) else 0
 
 
 def _target(target: str) -> tuple[Path, str]:
@@ -295,16 +328,26 @@ def _annotated(definition: ast.FunctionDef) -> dict[str, str]:
     }
 
 
-def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
-    """The plans, and whether there is a function without one; why not goes to the standard error stream."""
-    plans, failed = [], False
-    for name, function in functions.items():
-        try:
-            plans.append(plan_function(function, loaded.definitions[name], given))
-        except (OrionError, ValueError) as error:
-            failed = True
-            print(f"{name}: {_refusal(error, name, loaded)}", file=sys.stderr)
-    return plans, failed
+def _plans(asked: Iterable[Asked], given: Given) -> tuple[list[Plan], list[Refusal]]:
+    """The plans, and why functions have none; that goes to the standard error stream too."""
+    plans, refusals = [], []
+    for one in asked:
+        for name, function in one.functions.items():
+            try:
+                plans.append(plan_function(function, one.loaded.definitions[name], given))
+            except (OrionError, ValueError) as error:
+                message = _refusal(error, name, one.loaded)
+                refusals.append(Refusal(message, _place_of(message, function)))
+                print(f"{name}: {message}", file=sys.stderr)
+    return plans, refusals
+
+
+def _place_of(message: str, function: AnyFunction) -> Span:
+    """The place that a message begins with, or that of the function."""
+    code = function.__wrapped__.__code__
+    found = re.match(rf"{re.escape(code.co_filename)}:(\d+): ", message)
+    line = int(found[1]) if found else code.co_firstlineno
+    return Span(code.co_filename, line, 0, line, len(linecache.getline(code.co_filename, line).rstrip()))
 
 
 def _refusal(error: OrionError | ValueError, name: str, loaded: LoadedFile) -> str:
@@ -330,6 +373,13 @@ def _page(plans: Sequence[Plan]) -> str:
     views = "\n".join(plan._repr_html_() for plan in plans)
     head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Plans</title>'
     return f"{head}\n<body>\n{views}\n</body></html>\n"
+
+
+def _write_sarif(path: Path, plans: Sequence[Plan], refusals: Sequence[Refusal]) -> None:
+    pages = {code: page_of(code) or "" for code in CODES}
+    log = sarif_log([plan.function for plan in plans], refusals, __version__, pages, Path.cwd())
+    text = f"{json.dumps(log, indent=2)}\n"
+    print(text, end="") if str(path) == "-" else _write(path, text)
 
 
 def _write_pictures(path: Path, plans: Sequence[Plan]) -> None:
