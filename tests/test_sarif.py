@@ -1,7 +1,6 @@
 """`python -m orion explain --sarif FILE`: reasons as SARIF 2.1.0, and plans of several files."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -100,12 +99,8 @@ def test_what_cannot_be_planned_is_an_error_at_its_line():
 
 def test_several_files_are_one_log(capsys):
     results = check_form(written("good.py", "deep dir/serial.py:gather", "refused.py", "plain.py", status=1))
-    assert {
-        re.sub(".*/", "", one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]) for one in results
-    } >= {
-        "serial.py",
-        "refused.py",
-    }
+    places = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in results]
+    assert {"deep%20dir/serial.py", "refused.py"} <= set(places)
     shown = capsys.readouterr()
     assert "double(a)" in shown.out
     assert "gather(x, p, n)" in shown.out
@@ -169,4 +164,4 @@ def test_cells_of_a_notebook_are_told_by_the_notebook():
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "book.ipynb"
     assert "region" not in place
-    assert "cell 3" in result["message"]["text"]
+    assert "cell In[3], line" in result["message"]["text"]
