@@ -17,6 +17,7 @@ from orion.errors import UnsupportedLoopError, describe, of_user
 from orion.kernel.build.entries import OWN, Packer, address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
 from orion.kernel.build.numba_words import of_kernel, place_in_source
+from orion.kernel.build.perf import name_for_perf
 from orion.kernel.build.told import told
 from orion.kernel.build.walker import packing, walker
 from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, SCALARS, Argument, KernelSource
@@ -85,7 +86,15 @@ def compile_kernel(source: KernelSource) -> CompiledKernel:
         compile_dispatcher(module, dispatcher, signature(source))
     except NumbaError as error:
         raise _unsupported(error, source) from error
+    name_for_perf(dispatcher, _name_for_perf(source))
     return CompiledKernel(source, KernelWalk(source, dispatcher), module)
+
+
+def _name_for_perf(source: KernelSource) -> str:
+    """The user's function, file and line of a kernel."""
+    first = min((span for span in source.lines if span is not None and not span.inlined), default=None)
+    line = source.user.first_line if first is None else first.line
+    return f"orion::{source.name.rpartition('_')[0]}:{source.user.file}:{line}"
 
 
 def module_name(source: KernelSource) -> str:

@@ -28,6 +28,7 @@ from orion.kernel.build.folder import check_current_folder
 from orion.kernel.build.function_words import in_user_words
 from orion.kernel.build.looking import LookingCompiler, is_local
 from orion.kernel.build.machine_code import set_up_compiler
+from orion.kernel.build.perf import name_for_perf
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
@@ -70,6 +71,8 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...]) -> Call
             compiled.compile(tuple(numba.typeof(value) for value in arguments))
     except Exception as error:  # Numba raises many kinds, of which not all are its own
         raise _not_compiled(error) from error
+    code = function.__code__
+    name_for_perf(compiled, f"orion::{function.__name__}:{code.co_filename}:{code.co_firstlineno}")
     if what := next(filter(None, map(differing, _with_local(made.values()))), ""):
         raise DiffersError(what)
     if _holds_dict(compiled.nopython_signatures[-1].return_type):
