@@ -66,6 +66,7 @@ class ParallelFunction(OtherRuns[P, R]):
         self.__wrapped__: FunctionType = function
         self.options = options
         self._look()
+        self._note()
 
     def _look(self) -> None:
         """Look at the function as it is now: a reload gives it other code."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from itertools import count
+from operator import itemgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from weakref import WeakValueDictionary
 
 from orion.errors import ArgumentError, OrionError, describe
 from orion.preparations import Numbers, Preparations
@@ -16,13 +19,29 @@ from orion.unanalysed import Unanalysed
 
 if TYPE_CHECKING:
     from orion.compared import Verification
+    from orion.last_run import LastRun
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_decorated: WeakValueDictionary[int, OtherRuns[..., Any]] = WeakValueDictionary()
+_numbers = count()
+
+
+def decorated() -> list[OtherRuns[..., Any]]:
+    """Return the decorated functions of this process that somebody holds, in the order of their definition."""
+    return [function for _, function in sorted(_decorated.items(), key=itemgetter(0))]
+
+
 class OtherRuns(Generic[P, R]):
     """The part of `orion.ParallelFunction` that runs a function otherwise than a call does."""
+
+    _unanalysed: dict[tuple[object, ...], Unanalysed]
+
+    def _note(self) -> None:
+        """Have `orion.report` know of the function."""
+        _decorated[next(_numbers)] = self
 
     options: Options
     _preparations: Preparations
@@ -32,6 +51,19 @@ class OtherRuns(Generic[P, R]):
     def _plain(self) -> FunctionType:
         """The undecorated function."""
         return cast(FunctionType, vars(self)["__wrapped__"])
+
+    @property
+    def runs_as_it_is(self) -> bool:
+        """Whether a call has run the function without a plan, as Numba compiles it."""
+        return bool(self._unanalysed)
+
+    @property
+    def last_run(self) -> LastRun | None:
+        raise NotImplementedError
+
+    @property
+    def py_func(self) -> FunctionType:
+        raise NotImplementedError
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Numbers, dict[str, Any]]:
         raise NotImplementedError

@@ -50,6 +50,7 @@ LAYERS = (
         "orion.prepare",
         "orion.prepared_call",
         "orion.replayed",
+        "orion.reporting",
         "orion.methods",
         "orion.other_runs",
         "orion.unanalysed",
