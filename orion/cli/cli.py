@@ -21,6 +21,7 @@ from orion.cli.cells import LoadError
 from orion.cli.given import Given, UsageError, guessed_note, of_names_not_run, read_given, refuse_misfits, similar
 from orion.cli.guess import Known, guess_types
 from orion.cli.loading import LoadedFile, load_functions
+from orion.cli.mends.command import mend_file
 from orion.cli.pages import CODE, page_of
 from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
@@ -122,6 +123,8 @@ def _parser() -> ArgumentParser:
     explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
     sarif = "write the reasons as SARIF 2.1.0; `-` prints them alone"
     explain.add_argument("--sarif", type=Path, metavar="FILE", help=sarif)
+    explain.add_argument("--fix", action="store_true", help="write mends of serial loops, and print them as a diff")
+    explain.add_argument("--diff", action="store_true", help="print the mends that --fix writes")
     explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
     stages = commands.add_parser("stages", help="print what the compiler makes of a function", description=STAGES)
     stages.set_defaults(run=_stages)
@@ -156,8 +159,9 @@ def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The functions of a file that are asked for, by name."""
+    """The functions of the file at `path` that are asked for, by name."""
 
+    path: Path
     loaded: LoadedFile
     functions: dict[str, AnyFunction]
 
@@ -173,7 +177,7 @@ def _loaded(options: Namespace, targets: Sequence[str]) -> tuple[list[Asked], Gi
         try:
             path, name = _target(target)
             loaded = load_functions(path, parallel_for)
-            asked.append(Asked(loaded, _chosen(loaded, path, name)))
+            asked.append(Asked(path, loaded, _chosen(loaded, path, name)))
         except (LoadError, UsageError) as error:
             if len(targets) == 1:
                 raise
@@ -213,7 +217,25 @@ def _explain(options: Namespace) -> int:
     if options.svg:
         _write_pictures(options.svg, plans)
     is_serial = any(not plan.is_parallel for plan in plans)
+    if options.fix or options.diff:
+        mends = _mend(asked, given, writes=options.fix)
+        is_serial = sum(not plan.is_parallel for plan in plans) > (mends if options.fix else 0)
     return 2 if is_broken else 1 if refusals or (options.check and is_serial) else 0
+
+
+def _mend(asked: Iterable[Asked], given: Given, *, writes: bool) -> int:
+    """Mend the functions that are asked for; returns how many are parallel by that."""
+
+    def plan_in(loaded: LoadedFile, name: str) -> Plan:
+        function = loaded.functions[name]
+        assert isinstance(function, ParallelFunction)
+        return plan_function(function, loaded.definitions[name], given)
+
+    files: dict[Path, list[str]] = {}
+    for one in asked:
+        names = files.setdefault(one.path, [])
+        names += [name for name in one.functions if name not in names]
+    return sum(len(mend_file(path, names, plan_in, writes=writes)) for path, names in files.items())
 
 
 def _target(target: str) -> tuple[Path, str]:
