@@ -41,7 +41,7 @@ def f(a, b, limit):
         x = b[i] * 2.0
         if x > 2.0 * limit:
             break
-        a[i] = a[i - 1] * 0.0 + b[i]
+        a[i] = b[i]
 
         for j in range(2):
             s += b[i] * j
@@ -74,10 +74,22 @@ def f(a, n):
         n = 3
     return n
 """
+COPY = """
+def f(V, n):
+    k = 0
+    while k < n:
+        for i in range(V.shape[0] - 1):
+            V[i] = 0.5 * V[i + 1] + V[i]
+        k += 1
+"""
 
 
 def vector(seed=0):
     return np.random.default_rng(seed).random(N)
+
+
+def whole(seed=0):
+    return np.floor(vector(seed) * 1000.0)
 
 
 CASES = {
@@ -88,6 +100,8 @@ CASES = {
     "no break": (UNTIL, lambda: (vector(), 2.0)),
     "return": (FIND, lambda: (vector(), np.floor(vector(1) * 30), 7.0)),
     "no return": (FIND, lambda: (vector(), np.floor(vector(1) * 30), 77.0)),
+    "break after others": (UNTIL_OTHER, lambda: (whole(), whole(1), 980.0)),
+    "a copy": (COPY, lambda: (vector(), 3)),
     "the loop variable": (VARIABLE, lambda: (vector(), vector(1))),
     "the bound": (BOUND, lambda: (vector(), 100)),
     "the bound, no iteration": (BOUND, lambda: (vector(), 0)),
@@ -247,6 +261,14 @@ def test_one_function_alone_is_mended():
     text = path.read_text()
     assert "            W[0] = b[i]\n" in text
     assert "if i < first:" in text
+
+
+def test_a_copy_that_costs_more_than_it_gains_is_not_offered(capsys):
+    path = written("def f(W):\n    for i in range(W.shape[0] - 1):\n        W[i] = W[i + 1]\n")
+    before = path.read_bytes()
+    assert main(["explain", "train.py", "--fix", "--check", "--shape", "W=240"]) == 1
+    assert "no mend is known" in capsys.readouterr().err
+    assert path.read_bytes() == before
 
 
 # ---------------------------------------------------------------- the file
