@@ -1,5 +1,6 @@
 """`f.debug(...)`: the tiles of a plan as plain Python, in the user's own file and lines."""
 
+import ast
 import contextlib
 import inspect
 import io
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import orion
+from orion.debugging.source import read_outside
 from orion.errors import ArgumentError, SerialLoopWarning, UnsupportedLoopError
 from tests.loop_text import defined
 from tests.oracles.nest_strategy import random_nest
@@ -238,6 +240,14 @@ def test_values_after_a_loop_are_those_of_its_last_iteration():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         same(*both(last, lambda: (RNG(0).random((30, 30)),)))
+
+
+def test_names_that_other_loops_set_first_are_not_read_after_a_loop():
+    text = "def f(a):\n    for i in a:\n        v = i\n    for i in a:\n        v = i\n        w = v\n    return w"
+    (definition,) = ast.parse(text).body
+    first, second = definition.body[:2]
+    assert read_outside(definition, first, lambda _: False) == ""
+    assert read_outside(definition, second, lambda _: False) == "w"
 
 
 def test_buffers_get_their_updates_at_once():

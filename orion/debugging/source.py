@@ -222,9 +222,8 @@ def _leaves(node: ast.AST, *, is_own: bool) -> bool:
 def read_outside(definition: ast.FunctionDef, loop: ast.For, leave_out: Callable[[str], bool]) -> str:
     """Return a name that the loop gives a value which is read outside of it, or an empty string. Another loop that
     gives the name a value before it reads it does not count."""
-    inside = {id(node) for node in ast.walk(loop)}
     stored = {name for name in _stored(loop) if not leave_out(name)}
-    for node in _outside(definition, inside, stored):
+    for node in _outside(definition, loop, stored):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in stored:
             return node.id
     return ""
@@ -234,18 +233,18 @@ def _stored(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
 
 
-def _outside(node: ast.AST, inside: set[int], stored: set[str]) -> Iterator[ast.AST]:
+def _outside(node: ast.AST, loop: ast.For, stored: set[str]) -> Iterator[ast.AST]:
     """Yield the nodes outside of a loop that may read one of the names as the loop has left it."""
-    if id(node) in inside:
+    if node is loop:
         return
-    if isinstance(node, ast.For) and not any(id(one) in inside for one in ast.walk(node)):
+    if isinstance(node, ast.For) and not any(one is loop for one in ast.walk(node)):
         yield from ast.walk(node.iter)
         left = stored - _set_first(node)
         yield from (one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id in left)
         return
     yield node
     for child in ast.iter_child_nodes(node):
-        yield from _outside(child, inside, stored)
+        yield from _outside(child, loop, stored)
 
 
 def _set_first(loop: ast.For) -> set[str]:

@@ -147,11 +147,16 @@ def _bound_to(node: ast.AST, names: set[str]) -> set[str]:
     """The names that a node binds to what may be a view of arrays."""
     match node:
         case ast.Assign(targets, value) if not isinstance(value, ast.BinOp | ast.Compare | ast.Constant):
-            return stored(*targets) - names if loaded(value) & names else set()
+            return _bound(*targets) - names if loaded(value) & names else set()
         case ast.For(target, space):
-            return stored(target) - names if loaded(space) & names and not _is_range(space) else set()
+            return _bound(target) - names if loaded(space) & names and not _is_range(space) else set()
         case _:
             return set()
+
+
+def _bound(*targets: ast.expr) -> set[str]:
+    """The names that are bound, rather than elements stored."""
+    return {node.id for node in walked(targets) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _is_range(node: ast.expr) -> bool:
