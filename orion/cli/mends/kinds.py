@@ -76,7 +76,10 @@ def scalar_stored_afterwards(site: Site) -> Edits | None:
         uses = [node for node in ast.walk(site.loop) if isinstance(node, ast.Name) and node.id == array]
         targets = [node for node in walked([site.loop]) if isinstance(node, ast.Assign) for node in node.targets]
         elements = [one for one in targets if isinstance(one, ast.Subscript) and one.value in uses]
-        if not uses or len(elements) != len(uses) or site.loop.orelse or is_changed_unseen(site.function, {array}):
+        leaves = any(isinstance(node, ast.Return | ast.Raise | ast.Assert) for node in ast.walk(site.loop))
+        if not uses or len(elements) != len(uses) or site.loop.orelse or leaves:
+            continue
+        if is_changed_unseen(site.function, {array}):
             continue
         places = {ast.dump(one.slice) for one in elements}
         place = elements[0].slice
