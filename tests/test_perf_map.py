@@ -35,10 +35,16 @@ def listed(n):
         found[i] = i * 2.0
     return len(found)
 
+@orion.parallel_for
+def soften(c, d):  # of one form with `smooth`
+    for k in range(1, c.shape[0] - 1):
+        d[k] = np.sqrt(c[k - 1]) + c[k + 1]
+
 a, b = np.ones(1_000_000), np.zeros(1_000_000)
 with orion.session("threads", 2, force_parallel=True):
     smooth(a, b)
     listed(10)
+    soften(a, b)
     for _ in range(int(sys.argv[1])):
         smooth(a, b)
 print(os.getpid())
@@ -91,6 +97,7 @@ def test_kernels_have_the_users_function_file_and_line(run, tmp_path):
     names = {name for _, _, name in found}
     assert f"orion::smooth:{tmp_path}/train.py:8" in names
     assert f"orion::listed:{tmp_path}/train.py:11" in names
+    assert f"orion::soften:{tmp_path}/train.py:20" in names
     assert any(name.startswith("orion::walk") for name in names)
     assert all(size > 0 for _, size, _ in found)
     ordered = sorted((start, start + size) for start, size, _ in found)
