@@ -1,6 +1,7 @@
 """Kernels that differ in names and comments alone are compiled once, and what is said of them is in their own names."""
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -105,3 +106,27 @@ def test_nothing_but_names_is_changed(kernel):
     assert loops
     for loop in loops:
         same_but_for_names(loop.kernel.text, frozenset({loop.kernel.entry, RECEIVE}))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import cmath as c\ndef tile(d):\n    d.T[0] = c.T", "import cmath as c\ndef tile(v0):\n    v0.T[0] = c.T"),
+        ("def tile(v0, b, c):\n    return b.v0(v0, c=c)", "def tile(v0, v1, c):\n    return v1.v0(v0, c=c)"),
+        ("def tile(a, axis):\n    return sum(a, axis=axis)", "def tile(v0, axis):\n    return sum(v0, axis=axis)"),
+        ("def tile(max, b):\n    return max + b", "def tile(v0, v1):\n    return v0 + v1"),
+        ("def f(max):\n    max = 1\ndef tile(b):\n    max(b)", "def v0(max):\n    max = 1\ndef tile(v1):\n    max(v1)"),
+        ("def tile(a):\n    return 'a' + \"a # a\" + a", "def tile(v0):\n    return 'a' + \"a # a\" + v0"),
+        ("def tile(v1, v0):\n    return v1 - v0", "def tile(v0, v1):\n    return v0 - v1"),
+        ("def tile(größe, ünder):\n    return größe - ünder", "def tile(v0, v1):\n    return v0 - v1"),
+    ],
+)  # fmt: skip
+def test_names_that_stand_for_something_else_stay(text, expected):
+    assert canonical(text, frozenset({"tile"})).text == expected
+
+
+def test_texts_are_made_in_many_threads_at_once():
+    text = "def tile(a):\n" + "\n".join(f"    b{k} = a[{k}] + (a[0] + {k})" for k in range(300))
+    with ThreadPoolExecutor(8) as threads:
+        made = [*threads.map(lambda _: canonical(text, frozenset({"tile"})), range(200))]
+    assert {one.text for one in made} == {made[0].text}
