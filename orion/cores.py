@@ -20,7 +20,7 @@ def cores() -> int:
     It reads a few files each time, since quotas change while processes run.
     """
     quota = cpu_quota()
-    return _affinity() if quota is None else max(1, min(_affinity(), math.ceil(quota)))
+    return affinity() if quota is None else max(1, min(affinity(), math.ceil(quota)))
 
 
 def cpu_quota(process: Path = PROCESS) -> float | None:
@@ -29,10 +29,16 @@ def cpu_quota(process: Path = PROCESS) -> float | None:
     return min(_quotas(process), default=None)
 
 
-def _affinity() -> int:
+def machine_cores() -> int:
+    """Return the number of cores of the machine, whether this process may use them or not."""
+    return os.cpu_count() or 1
+
+
+def affinity() -> int:
+    """Return the number of cores that this process may run on, whatever its quota."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return machine_cores()
 
 
 # ---------------------------------------------------------------- control groups

@@ -20,7 +20,7 @@ import numpy as np
 from orion import __version__
 from orion.arrays.base import bytes_text
 from orion.cli.given import UsageError
-from orion.cores import cores, cpu_quota
+from orion.cores import affinity, cores, cpu_quota, machine_cores
 from orion.dataclass import dataclass
 from orion.errors import ArgumentError
 from orion.inspect.text.words import counted
@@ -101,15 +101,14 @@ class Report:
 def look() -> Report:
     """Look at the process and its machine; no loop runs, and no worker starts."""
     processor, (backend, workers, trouble) = target(), _session()
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Report(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         versions={name: _version(name) for name in PACKAGES},
         cpu=f"{_cpu_name()} ({processor.cpu})",
         vectors=processor.vectors,
-        online=os.cpu_count() or 1,
-        affinity=affinity,
+        online=machine_cores(),
+        affinity=affinity(),
         quota=cpu_quota(),
         cores=cores(),
         blas=_blas(),

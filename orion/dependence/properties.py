@@ -28,8 +28,8 @@ TRIED = (
 )
 """What all arrays may be asked for, weakest first; then what one of them can do without is left out."""
 
-MAX_OPERATIONS = 400_000
-"""isl operations that one pair of accesses may cost. Of the loops measured, none needs more than 300,000; past them isl
+MAX_OPERATIONS = 650_000
+"""isl operations that one pair of accesses may cost. Of the loops measured, none needs more than 500,000; past them isl
 takes a second for a million."""
 
 Wanted = tuple[tuple[str, Property], ...]
