@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from orion.planned import Plan as Plan
     from orion.profiling import Profile as Profile
     from orion.profiling import profile as profile
+    from orion.reporting import report as report
     from orion.runtime.session import init as init
     from orion.runtime.session import scale as scale
     from orion.runtime.session import session as session
@@ -97,6 +98,7 @@ HOMES = {
     ),
     "orion.keyed_random": ("random",),
     "orion.profiling": ("Profile", "profile"),
+    "orion.reporting": ("report",),
     "orion.runtime.session": ("init", "scale", "session", "shutdown"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}

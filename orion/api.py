@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from orion.again import MISSED, OFTEN, Again
 from orion.arrays.accumulator import taken
@@ -31,6 +31,7 @@ from orion.inspect.text.printable import printable
 from orion.last_run import LastRun, Ran, alike_before
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
+from orion.other_runs import OtherRuns
 from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
@@ -44,14 +45,13 @@ from orion.tracebacks import ends_in_users_line, shorten, warn_in_users_line
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
 
 if TYPE_CHECKING:
-    from orion.compared import Verification
     from orion.kinds.measured import MeasuredKinds
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class ParallelFunction(Generic[P, R]):
+class ParallelFunction(OtherRuns[P, R]):
     """A function whose loops Orion plans and runs. Made by `parallel_for`.
 
     Calling it runs the loops on the session's workers; arrays change in place and the function's result is returned.
@@ -66,6 +66,7 @@ class ParallelFunction(Generic[P, R]):
         self.__wrapped__: FunctionType = function
         self.options = options
         self._look()
+        self._note()
 
     def _look(self) -> None:
         """Look at the function as it is now: a reload gives it other code."""
@@ -218,35 +219,6 @@ class ParallelFunction(Generic[P, R]):
         limit = 1.0 if seconds is None else seconds
         call = preparation, given, session.workers, session.force_parallel, limit
         return measure(*call) if kinds is None and every is None else measure_kinds(*call, kinds, every)
-
-    @ends_in_users_line
-    def verify(self, *args: P.args, **kwargs: P.kwargs) -> Verification:
-        """Run a call with these arguments on copies, in parallel, on one worker and by the Python interpreter, compare
-        what comes out, and say what differs: the arrays that it writes and what it returns, or the errors that it
-        raises. All workers of the session are used, also where fewer would be faster. Arguments stay as they are: dense
-        arrays that are written are copied, and sparse ones get their values back. It takes as long as Python does.
-
-        The run on one worker, by the same plan, has to give the same bits. Python's results may be rounded otherwise.
-        Where iterations may run in any order, Python goes through sparse arrays in that of `plan.serial_order()`; over
-        ranges, and where updates may be late, differences from Python are told and do not count.
-
-        Errors: those by which a call refuses its arguments or its loop.
-
-        >>> import numpy as np, orion
-        >>> @orion.parallel_for
-        ... def smooth(a, b):
-        ...     for i in range(1, a.shape[0] - 1):
-        ...         b[i] = 0.25 * a[i - 1] + 0.5 * a[i] + 0.25 * a[i + 1]
-        >>> with orion.session("threads", 2):
-        ...     print(smooth.verify(np.linspace(0.0, 1.0, 50), np.zeros(50)))
-        smooth: the results are the same.
-        2 workers against one worker, bit for bit the same by Orion's promise: no difference in `b`.
-        2 workers against Python, the same but for rounding: no difference in `b`.
-        """
-        from orion.comparing import Call, verify
-
-        given, checks = self._named(args, kwargs), (self._compiled_as_it_is, self._warn_if_serial)
-        return verify(Call(self.__wrapped__, self._signature, *given, self._preparations, *checks), current_session())
 
     @property
     def last_run(self) -> LastRun | None:

@@ -6,8 +6,12 @@ import numpy as np
 
 from orion.dataclass import dataclass
 from orion.errors import PlanError
+from orion.inspect.profiles.elapsed import elapsed_by_loop
 from orion.inspect.profiles.text import call_text
 from orion.inspect.text.printable import printable
+from orion.inspect.text.text import terminal_width, tree_text
+from orion.inspect.tree.html import tree_html
+from orion.inspect.tree.view import Seconds, seconds_of
 from orion.ir.types import ArrayType
 from orion.kernel.calling import APPLIED, BINS, FLUSHES, HISTOGRAM, MOST_LATE, WAITS
 from orion.plan.plan import LoopPlan
@@ -217,7 +221,16 @@ class LastRun:
         return self.record
 
     def __str__(self) -> str:
-        return printable(f"{self.plan!r}\n{NO_TIMES if self.record is None else call_text(self.record)}")
+        width = terminal_width()
+        tree = tree_text(self.plan.tree(self._seconds()), width)
+        return printable("\n\n".join([tree, NO_TIMES if self.record is None else call_text(self.record)]))
+
+    def _repr_html_(self) -> str:
+        return tree_html(self.plan.tree(self._seconds()))
+
+    def _seconds(self) -> Seconds | None:
+        """The seconds of the call and of its loops; None where no times were taken."""
+        return None if self.record is None else seconds_of(self.seconds, elapsed_by_loop(self.record))
 
     def __repr__(self) -> str:
         return f"<orion.LastRun of {self.plan!r}{'' if self.record is None else f', {self.seconds:.3g} s'}>"

@@ -33,7 +33,7 @@ from orion.plan.deferred_bodies import plan_with_bodies, with_deferred_bodies
 from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_nest, with_deal
 from orion.plan.shares import costliest_loop, costliest_part, shares
-from orion.plan.source_plans import loops_of_source, main_part, source_plans
+from orion.plan.source_plans import loops_of_source, main_part
 from orion.plan.verdicts import verdicts_of_source
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from orion.estimate import Estimate, Scaling, Untimed
+    from orion.inspect.tree.view import Seconds, Tree
     from orion.runtime.ray.announced import Reads, ReadsOf
     from orion.simulate import Network
 
@@ -360,21 +361,62 @@ class Plan:
         from orion.inspect.text.printable import printable
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width()))
+        return printable(plan_text(self.function, terminal_width(), self.tree()))
 
     def _repr_html_(self) -> str:
         from orion.inspect.html.html import plan_html
 
-        return plan_html(self.function, self._pictures())
+        return plan_html(self.function, self._pictures(), self.tree())
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain dicts, lists, strings and numbers."""
         from orion.inspect.data import plan_to_dict
 
-        return plan_to_dict(self.function)
+        return plan_to_dict(self.function, self.tree())
+
+    def tree(self, measured: Seconds | None = None) -> Tree:
+        """The tree of the source's loops, with predicted seconds where `f.measure(...)` has measured the function, and
+        those `measured` of a run."""
+        from orion.inspect.tree.view import tree_of
+
+        return tree_of(self.function, self._predicted(), measured)
+
+    def _predicted(self) -> Seconds | None:
+        """The seconds that are predicted by what was measured; None where nothing was. A prediction without it may be
+        many times off: no view has it."""
+        from orion.inspect.tree.view import seconds_of
+
+        if not self.measurements.found:
+            return None
+        try:
+            found = self.estimate()
+        except PlanError:
+            return None
+        if found.seconds is None:
+            return None
+        spans = [loop.nest.span for loop in self.with_bodies().loops]
+        each = [loop.seconds or 0.0 for loop in found.loops]
+        return seconds_of(found.seconds, zip(spans, each, strict=True))
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2)
+
+    def to_mermaid(self) -> str:
+        """The dependence graph as Mermaid text: statements with line and text, arrows with array, kind and distance.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def sums(a):
+        ...     for i in range(1, a.shape[0]):
+        ...         a[i] = a[i] * a[i - 1]
+        >>> print(sums.plan(np.ones(10)).to_mermaid())
+        flowchart TD
+            s0["4: a[i] = a[i] * a[i - 1]"]
+            s0 -->|"a: flow (1)"| s0
+        """
+        from orion.inspect.mermaid import mermaid_text
+
+        return mermaid_text(self.graph, self.function.program.function)
 
     @ends_in_users_line
     def save_svg(self, path: str | os.PathLike[str]) -> None:
@@ -388,14 +430,15 @@ class Plan:
         """The picture of one of the loops: of its costliest part, where several stand for it."""
         from orion.inspect.pictures.svg import plan_svg
 
-        return plan_svg(loop, self._picture(loop), costliest_part(loop, shares(self.function)), self._values())
+        part = costliest_part(loop, shares(self.function))
+        return plan_svg(loop, self._picture(part), part, self._values())
 
     def _pictures(self) -> list[Schedule | None]:
         """The schedule of each loop of the source where there is one to draw."""
-        return [self._picture(plan) for plan in source_plans(self.function)]
+        found = shares(self.function)
+        return [self._picture(costliest_part(plan, found)) for plan in self.loops]
 
-    def _picture(self, plan: LoopPlan) -> Schedule | None:
-        part = costliest_part(plan, shares(self.function))
+    def _picture(self, part: LoopPlan) -> Schedule | None:
         try:
             return self.schedule_of(part, part.runs_on)
         except PlanError:

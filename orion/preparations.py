@@ -40,7 +40,7 @@ class Preparations:
     matrices, maps of keys, buffers or accumulators among their arguments."""
 
     def __init__(self, function: FunctionType, options: Options, lines: FileLines) -> None:
-        self._function, self._options, self._lines = function, options, lines
+        self._function, self._options, self.lines = function, options, lines
         self.plain = Preparation(function, options, lines=lines)
         self._others: dict[tuple[object, ...], Preparation] = {}
         self._rekeyings = Rekeyings()
@@ -72,7 +72,7 @@ class Preparations:
                 self._others.clear()
             self._others[key] = Preparation(
                 self._function, self._options, None, dict(numbers), dict(matrices),
-                with_maps=rekeyed is not None, lines=self._lines, buffers=buffers,
+                with_maps=rekeyed is not None, lines=self.lines, buffers=buffers,
                 accumulators=accumulators,
             )  # fmt: skip
         return self._others[key], arguments | (rekeyed or {})
@@ -81,7 +81,7 @@ class Preparations:
     def _sparse_uses(self) -> tuple[tuple[str, ...], tuple[Rekeyed, ...]]:
         """The arguments that may be sparse matrices, by what the function does with them, and the sparse arrays of
         which maps of keys may be made keys: where any order of their elements will do."""
-        found = sparse_uses(self._function, self._lines)
+        found = sparse_uses(self._function, self.lines)
         if found.located is not None:
             self.plain.located[self._function] = found.located
         return tuple(sorted(found.matrices)), () if self._options.ordered else found.mapped

@@ -22,6 +22,13 @@ from orion.runtime.profile.collector import Collector
 from orion.runtime.session import Session, current_session
 from orion.tracebacks import ends_in_users_line
 
+_last: list[Profile] = []
+
+
+def last_profile() -> Profile | None:
+    """Return the profile that began last in this process; None before the first."""
+    return _last[-1] if _last else None
+
 
 class Profile(AbstractContextManager["Profile"]):
     """What was measured of the calls in a `with` statement. Made by `orion.profile`."""
@@ -38,6 +45,7 @@ class Profile(AbstractContextManager["Profile"]):
         self._session = current_session()
         self._collected.start = perf_counter_ns()
         self._session.profile(self._collected, is_on=True)
+        _last[:] = [self]
         return self
 
     @ends_in_users_line

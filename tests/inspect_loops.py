@@ -6,7 +6,7 @@ from orion.cost.sizes import Sizes
 from orion.ir.types import ArrayType, ScalarType, SparseType
 from orion.plan.plan import FunctionPlan
 from orion.plan.planner import plan_program
-from orion.plan.source_plans import source_plans
+from orion.plan.source_plans import loops_of_source
 from orion.planned import Plan
 from orion.prepare import Preparation
 from orion.prepared_call import Options
@@ -245,7 +245,7 @@ def schedules_of(plan: FunctionPlan, function, workers: int = 4) -> list[Schedul
     whole = Plan(
         plan, Sizes(shapes, dict.fromkeys(types, 500), COUNTS, workers), {}, (), lambda workers: whole, Measurements()
     )
-    for loop in source_plans(plan):
+    for loop in loops_of_source(plan):
         if loop.nest.elements is None:
             found.append(whole.schedule_of(loop, workers))
             continue

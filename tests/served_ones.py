@@ -27,4 +27,4 @@ def served_from(least: int, *functions: Any) -> Iterator[None]:
 @cache
 def _stages(function: Any, least: int) -> Preparations:
     """The same ones for all tests, so that nothing is compiled for each of them."""
-    return Preparations(function.__wrapped__, function.options, function._preparations._lines)
+    return Preparations(function.__wrapped__, function.options, function._preparations.lines)

@@ -96,7 +96,7 @@ def test_rounds_are_told_by_the_variable_of_the_source():
 
 
 def test_every_for_has_its_verdict():
-    lines = plan_text(plan_of(history)).splitlines()
+    lines = plan_text(plan_of(history)).split("\n\n", 1)[1].splitlines()  # below the tree
     lines = [line.removeprefix("  each for").strip() for line in lines if re.search("for .* in r.*  ", line)]
     found = [re.sub(r" {2,}", "|", line) for line in lines]
     assert found == [

@@ -97,6 +97,19 @@ def test_the_tiles_of_the_outlined_step_share_no_row_and_no_column(function):
     assert len({r.get("x") for r in outlined}) == len({r.get("y") for r in outlined}) == 8
 
 
+@pytest.mark.parametrize("function", [sgd_epoch, rmse])
+def test_of_many_tiles_those_of_one_worker_in_a_row_are_one_shape(function):
+    loop, schedule, root = picture(function, workers=64)
+    found = tiles(root)
+    rows = schedule.grid[loop.space]
+    assert rows > 20
+    assert len(found) == rows
+    for row, (title, shape) in enumerate(found.items()):
+        worker = schedule.owner[row * (schedule.tiles // rows)]
+        assert title.startswith(f"worker {worker}, {loop.nest.dims[loop.space]} = ")
+        assert shape.get("fill") == WORKERS[worker % len(WORKERS)]
+
+
 def test_block_bounds_are_on_the_axes():
     _, schedule, root = picture(sgd_epoch)
     said = set(words(root))

@@ -259,3 +259,14 @@ def reordered(array: SparseArray, order: NDArray[np.int64] | None) -> SparseArra
     if isinstance(found, _Reordered) and order is not None:
         found.order = order
     return found
+
+
+def in_order(array: SparseArray, order: NDArray[np.int64]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield keys and values of the elements of an array, as Python goes through them, in the order of these positions.
+
+    >>> import orion
+    >>> array = orion.sparse(([0, 1, 2],), np.array([1.0, 2.0, 3.0]))
+    >>> [key for key, _ in in_order(array, np.array([2, 0, 1]))]
+    [(2,), (0,), (1,)]
+    """
+    return array._iterated(array.as_given, order)

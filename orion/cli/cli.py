@@ -6,11 +6,12 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import linecache
 import os
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,14 @@ from orion.cli.cells import LoadError
 from orion.cli.given import Given, UsageError, guessed_note, of_names_not_run, read_given, refuse_misfits, similar
 from orion.cli.guess import Known, guess_types
 from orion.cli.loading import LoadedFile, load_functions
+from orion.cli.mends.command import mend_file
 from orion.cli.pages import CODE, page_of
 from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
+from orion.dataclass import dataclass
 from orion.errors import AS_IT_IS, ArgumentError, OrionError, OutOfBoundsError, is_of_user
 from orion.frontend.parse import parse_function
+from orion.inspect.sarif import Refusal, sarif_log
 from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed, check_sizes
@@ -34,11 +38,12 @@ from orion.planned import Plan
 from orion.prepare import Preparation
 from orion.reasons import CODES
 from orion.runtime.session import planned_workers
+from orion.source import Span
 
 AnyFunction = ParallelFunction[..., Any]
 
 DESCRIPTION = """\
-Print the plans of the decorated loops of a file or a notebook, without running it: of its top level only imports,
+Print the plans of the decorated loops of files and notebooks, without running them: of a top level only imports,
 assignments of simple values and function definitions are executed. Sizes stay symbols where --shape and --integer do
 not give them; types are guessed from what a function does with an argument where --dtype, --shape and --sparse do not.
 For the code of a reason, such as ORN102, print what it means and what to write instead."""
@@ -47,6 +52,10 @@ STAGES = """\
 Print what the compiler makes of a function: its text after every pass that changes it, its variants in the order in
 which they are tried, the rewrites that made the one that is taken, and the program that is run. The environment
 variable ORION_REWRITES leaves rewrites out by name, as in ORION_REWRITES=-fuse,-jam."""
+
+DOCTOR = """\
+Print what is installed, what this machine can do (measured, in less than two seconds), where compiled loops are kept,
+and what makes loops slower here than they could be, with why. No loop runs, and no worker starts."""
 
 EPILOG = """\
 exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
@@ -79,7 +88,11 @@ SIGPIPE = 13
 
 def _run(options: Namespace) -> int:
     try:
-        return _page_of_code(options.target) if _is_code(options.target) else int(options.run(options))
+        targets = getattr(options, "targets", [getattr(options, "target", "")])
+        if all(map(_is_code, targets)):
+            print("\n\n\n".join(map(_page_of_code, targets)))
+            return 0
+        return int(options.run(options))
     except (UsageError, LoadError) as error:
         print(f"orion: {error}", file=sys.stderr)
         return 2
@@ -89,12 +102,11 @@ def _is_code(target: str) -> bool:
     return CODE.fullmatch(target) is not None and not Path(target).exists()
 
 
-def _page_of_code(code: str) -> int:
+def _page_of_code(code: str) -> str:
     page = page_of(code)
     if page is None:
         raise UsageError(f"no reason has the code {code.upper()}; there are {', '.join(CODES)}")
-    print(page)
-    return 0
+    return page
 
 
 def _parser() -> ArgumentParser:
@@ -103,17 +115,32 @@ def _parser() -> ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="command")
     explain = commands.add_parser("explain", help="print plans", description=DESCRIPTION, epilog=EPILOG)
     explain.set_defaults(run=_explain)
-    explain.add_argument("target", metavar="FILE[:FUNCTION]|CODE", help="a script, a notebook, or a code like ORN102")
+    what = "scripts, notebooks, or codes like ORN102"
+    explain.add_argument("targets", nargs="+", metavar="FILE[:FUNCTION]|CODE", help=what)
     _add_sizes(explain)
     explain.add_argument("--json", action="store_true", help="print JSON rather than text")
     explain.add_argument("--html", type=Path, metavar="FILE", help="write the notebook view as a page")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
+    sarif = "write the reasons as SARIF 2.1.0; `-` prints them alone"
+    explain.add_argument("--sarif", type=Path, metavar="FILE", help=sarif)
+    explain.add_argument("--fix", action="store_true", help="write mends of serial loops, and print them as a diff")
+    explain.add_argument("--diff", action="store_true", help="print the mends that --fix writes")
     explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
     stages = commands.add_parser("stages", help="print what the compiler makes of a function", description=STAGES)
     stages.set_defaults(run=_stages)
     stages.add_argument("target", metavar="FILE[:FUNCTION]", help="a script or a notebook")
     _add_sizes(stages)
+    about = commands.add_parser("doctor", help="say what is installed, and what is slow here", description=DOCTOR)
+    about.set_defaults(run=_doctor)
+    about.add_argument("--json", action="store_true", help="print JSON rather than text")
+    about.add_argument("--clear-cache", action="store_true", help="remove the compiled loops from the cache folder")
     return parser
+
+
+def _doctor(options: Namespace) -> int:
+    from orion.cli.doctor import doctor
+
+    return doctor(as_json=options.json, clears=options.clear_cache)
 
 
 def _add_sizes(command: ArgumentParser) -> None:
@@ -130,21 +157,43 @@ def _add_pairs(parser: ArgumentParser, option: str, example: str, words: str) ->
     parser.add_argument(option, metavar=example, help=words, action="append", default=[])
 
 
-def _loaded(options: Namespace) -> tuple[LoadedFile, dict[str, AnyFunction], Given]:
-    """The file of the target, the functions that are asked for, and what is known of their arguments."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The functions of the file at `path` that are asked for, by name."""
+
+    path: Path
+    loaded: LoadedFile
+    functions: dict[str, AnyFunction]
+
+
+def _loaded(options: Namespace, targets: Sequence[str]) -> tuple[list[Asked], Given, bool]:
+    """The functions of the targets, what is known of their arguments, and whether there is a file that cannot be read.
+    Of several files those that cannot, and those without loops, are told and passed over."""
     if options.workers is not None and options.workers < 1:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
-    path, name = _target(options.target)
-    loaded = load_functions(path, parallel_for)
-    functions = _chosen(loaded, path, name)
-    parameters = {name for function in functions.values() for name in inspect.signature(function).parameters}
-    return loaded, functions, read_given(options, functions, parameters, _workers(options))
+    asked: list[Asked] = []
+    is_broken = False
+    for target in targets:
+        try:
+            path, name = _target(target)
+            loaded = load_functions(path, parallel_for)
+            asked.append(Asked(path, loaded, _chosen(loaded, path, name)))
+        except (LoadError, UsageError) as error:
+            if len(targets) == 1:
+                raise
+            is_broken |= isinstance(error, LoadError) or bool(name)
+            print(f"orion: {error}", file=sys.stderr)
+    functions = [(name, function) for one in asked for name, function in one.functions.items()]
+    if not functions:
+        raise UsageError(f"there is no loop in {', '.join(targets)}")
+    parameters = {name for _, function in functions for name in inspect.signature(function).parameters}
+    return asked, read_given(options, [name for name, _ in functions], parameters, _workers(options)), is_broken
 
 
 def _stages(options: Namespace) -> int:
-    loaded, functions, given = _loaded(options)
-    failed = False
-    for name, function in functions.items():
+    (asked,), given, _ = _loaded(options, [options.target])
+    loaded, failed = asked.loaded, False
+    for name, function in asked.functions.items():
         try:
             types = _types(function, _annotated(loaded.definitions[name]), given)
             typed, plan = _typed_plan(function, types, given)
@@ -157,15 +206,36 @@ def _stages(options: Namespace) -> int:
 
 
 def _explain(options: Namespace) -> int:
-    loaded, functions, given = _loaded(options)
-    plans, failed = _plans(functions, loaded, given)
-    _print(plans, options.json)
+    asked, given, is_broken = _loaded(options, options.targets)
+    plans, refusals = _plans(asked, given)
+    if options.sarif is None or str(options.sarif) != "-":
+        _print(plans, options.json)
+    if options.sarif:
+        _write_sarif(options.sarif, plans, refusals)
     if options.html:
         _write(options.html, _page(plans))
     if options.svg:
         _write_pictures(options.svg, plans)
     is_serial = any(not plan.is_parallel for plan in plans)
-    return 1 if failed or (options.check and is_serial) else 0
+    if options.fix or options.diff:
+        mends = _mend(asked, given, writes=options.fix)
+        is_serial = sum(not plan.is_parallel for plan in plans) > (mends if options.fix else 0)
+    return 2 if is_broken else 1 if refusals or (options.check and is_serial) else 0
+
+
+def _mend(asked: Iterable[Asked], given: Given, *, writes: bool) -> int:
+    """Mend the functions that are asked for; returns how many are parallel by that."""
+
+    def plan_in(loaded: LoadedFile, name: str) -> Plan:
+        function = loaded.functions[name]
+        assert isinstance(function, ParallelFunction)
+        return plan_function(function, loaded.definitions[name], given)
+
+    files: dict[Path, list[str]] = {}
+    for one in asked:
+        names = files.setdefault(one.path, [])
+        names += [name for name in one.functions if name not in names]
+    return sum(len(mend_file(path, names, plan_in, writes=writes)) for path, names in files.items())
 
 
 def _target(target: str) -> tuple[Path, str]:
@@ -280,16 +350,26 @@ def _annotated(definition: ast.FunctionDef) -> dict[str, str]:
     }
 
 
-def _plans(functions: dict[str, AnyFunction], loaded: LoadedFile, given: Given) -> tuple[list[Plan], bool]:
-    """The plans, and whether there is a function without one; why not goes to the standard error stream."""
-    plans, failed = [], False
-    for name, function in functions.items():
-        try:
-            plans.append(plan_function(function, loaded.definitions[name], given))
-        except (OrionError, ValueError) as error:
-            failed = True
-            print(f"{name}: {_refusal(error, name, loaded)}", file=sys.stderr)
-    return plans, failed
+def _plans(asked: Iterable[Asked], given: Given) -> tuple[list[Plan], list[Refusal]]:
+    """The plans, and why functions have none; that goes to the standard error stream too."""
+    plans, refusals = [], []
+    for one in asked:
+        for name, function in one.functions.items():
+            try:
+                plans.append(plan_function(function, one.loaded.definitions[name], given))
+            except (OrionError, ValueError) as error:
+                message = _refusal(error, name, one.loaded)
+                refusals.append(Refusal(message, _place_of(message, function)))
+                print(f"{name}: {message}", file=sys.stderr)
+    return plans, refusals
+
+
+def _place_of(message: str, function: AnyFunction) -> Span:
+    """The place that a message begins with, or that of the function."""
+    code = function.__wrapped__.__code__
+    found = re.match(rf"{re.escape(code.co_filename)}:(\d+): ", message)
+    line = int(found[1]) if found else code.co_firstlineno
+    return Span(code.co_filename, line, 0, line, len(linecache.getline(code.co_filename, line).rstrip()))
 
 
 def _refusal(error: OrionError | ValueError, name: str, loaded: LoadedFile) -> str:
@@ -315,6 +395,13 @@ def _page(plans: Sequence[Plan]) -> str:
     views = "\n".join(plan._repr_html_() for plan in plans)
     head = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Plans</title>'
     return f"{head}\n<body>\n{views}\n</body></html>\n"
+
+
+def _write_sarif(path: Path, plans: Sequence[Plan], refusals: Sequence[Refusal]) -> None:
+    pages = {code: page_of(code) or "" for code in CODES}
+    log = sarif_log([plan.function for plan in plans], refusals, __version__, pages, Path.cwd())
+    text = f"{json.dumps(log, indent=2)}\n"
+    print(text, end="") if str(path) == "-" else _write(path, text)
 
 
 def _write_pictures(path: Path, plans: Sequence[Plan]) -> None:

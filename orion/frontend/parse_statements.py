@@ -282,9 +282,14 @@ def _for(node: ast.For, found: Iteration | None, scope: Scope, numbers: Numbers)
 def source_fors(body: tuple[Stmt, ...]) -> tuple[SourceFor, ...]:
     """Return the `for`s of a body that was parsed, in textual order."""
     found: dict[Span, set[int]] = {}
+    around: dict[Span, set[Span]] = {}
     for loop in sorted(every(For, *body), key=lambda loop: loop.index):
         found.setdefault(loop.span, set()).add(loop.index)
-    return tuple(SourceFor(span.line, tuple(sorted(loops))) for span, loops in found.items())
+        for inner in every(For, *loop.body):
+            around.setdefault(inner.span, set()).add(loop.span)
+    return tuple(
+        SourceFor(span, tuple(sorted(loops)), len(around.get(span, set()) - {span})) for span, loops in found.items()
+    )
 
 
 def _place(name: str, node: ast.For, spaces: Sequence[Range | Elements], scope: Scope) -> Expr:

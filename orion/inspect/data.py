@@ -14,6 +14,8 @@ from orion.dependence.access import Access, Choice, Dependence
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import exits_of, inductions_of, rows_of, scans_of, stands_of, verdicts_of
 from orion.inspect.text.where import where_the_work_is
+from orion.inspect.tree.data import tree_to_dict
+from orion.inspect.tree.view import Tree, tree_of
 from orion.ir.constants import constant_value
 from orion.ir.function import InBlocks, Induction, Rows
 from orion.ir.printer import print_expr
@@ -45,8 +47,8 @@ FORMAT = 1
 """Goes up when a key changes its meaning or goes away; new keys may come at any time."""
 
 
-def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
-    """The plan of a function as plain data.
+def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]:
+    """The plan of a function as plain data. `tree` is that of its loops, made from the plan alone where none is given.
 
     Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
     "scalar"), dtypes and number of dimensions; `options`, the arguments that are strings or None; `makes`, the arrays
@@ -57,8 +59,13 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
     `parallelism`, the verdict: its `extent` ("parallel", "parallel, too small to share", "partly parallel", "serial",
     "no loop to share out"), the `share` of the predicted work that is shared out, `runs_on`, the predicted
     `nanoseconds` on one worker (None where sizes are unknown), and the places of `serial` loops; `where`, the first
-    line of the text: where the work is; `considered`, other ways to run it that were not taken: `name`, `nanoseconds`
-    (predicted, None where unknown), `reason`; `loops`, in textual order, each with
+    line of the text: where the work is; `tree`, the loops as the text has them first: its `verdict`, the seconds of the
+    call `predicted` (where `f.measure` has run) and `measured` (of `f.last_run`), None where unknown, and `lines`: per
+    `for` of the source, or array statement that runs as one, its `line`, `depth`, `text` as written, `how` it runs in
+    words, `parts`, a sentence on each planned loop where several stand for it, `share` of the predicted work (None of
+    loops around others or further in), `predicted` and `measured`; `considered`, other ways to run it
+    that were not taken: `name`, `nanoseconds` (predicted, None where unknown), `reason`; `loops`, in textual order,
+    each with
 
     - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
       None), `is_written_by_user` (False for statements between loops);
@@ -128,6 +135,7 @@ def plan_to_dict(plan: FunctionPlan) -> dict[str, Any]:
         "is_parallel": verdict.is_parallel,
         "parallelism": _parallelism(verdict),
         "where": where_the_work_is(plan),
+        "tree": tree_to_dict(tree or tree_of(plan)),
         "considered": [_considered(one) for one in plan.considered],
         "loops": [_loop(loop, plan, share_of(loop, found)) for loop in loops],
     }

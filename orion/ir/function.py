@@ -27,10 +27,16 @@ class Induction:
 
 @dataclass(frozen=True, slots=True)
 class SourceFor:
-    """A `for` of the source, in this line: the numbers of the loops that it became, outermost first."""
+    """A `for` of the source: its header, the numbers of the loops that it became, outermost first, and how many `for`s
+    of the source stand around it."""
 
-    line: int
+    span: Span
     loops: tuple[int, ...]
+    depth: int
+
+    @property
+    def line(self) -> int:
+        return self.span.line
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -62,7 +63,9 @@ def _name(loop: LoopPlan, plan: FunctionPlan) -> str:
     part = main_part(loop)
     shown = in_formulas(part)
     assert isinstance(shown.tiles, Tiled)
-    cut = ", ".join(shown.nest.dims[dim] for dim in sorted((shown.tiles.space, *shown.tiles.time)))
+    names = [shown.nest.dims[dim] for dim in sorted((shown.tiles.space, *shown.tiles.time))]
+    is_said = written_names(plan.program.function).issuperset(re.findall(r"[A-Za-z_]\w*", " ".join(names)))
+    cut = ", ".join(names) if is_said else "iterations"
     tiles = f"tiles of ({cut})" if shown.tiles.time else f"blocks of {cut}"
     around = [outer.span.line for outer in enclosing_loops(plan, part.nest.number) if outer.index >= 0]
     rounds = f", in rounds of line {around[-1]}" if around else ""

@@ -6,7 +6,7 @@ No JavaScript, nothing fetched, nothing run: the text form is always there, insi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from orion.inspect.html.annotate import source_table
@@ -29,7 +29,6 @@ from orion.inspect.text.telling import (
     fused_with,
     inductions,
     makes,
-    not_written_by_user,
     notes,
     other_names,
     private_arrays,
@@ -41,13 +40,23 @@ from orion.inspect.text.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text.text import plan_text, quoted
-from orion.inspect.text.where import summary, verdict_and_details
-from orion.inspect.text.words import iterations_in_words, lines_in_words, order_in_words, place
+from orion.inspect.text.where import verdict_and_details
+from orion.inspect.text.words import (
+    counted,
+    iterations_in_words,
+    lines_in_words,
+    order_in_words,
+    place,
+    with_written_dims,
+)
+from orion.inspect.tree.html import tree_table
+from orion.inspect.tree.text import totals
+from orion.inspect.tree.view import MOST, Tree, tree_of
 from orion.ir.function import in_users_words
 from orion.plan.parallelism import Extent, parallelism
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, Reordered, ReorderedSingle
-from orion.plan.shares import costliest_part, shares
-from orion.plan.source_plans import source_plans
+from orion.plan.shares import costliest_part, share_of, shares
+from orion.plan.source_plans import loops_of_source
 from orion.reasons import CODES
 from orion.schedule.schedule import Schedule
 
@@ -60,32 +69,31 @@ BADGES = {
 }
 """How a verdict is coloured."""
 
+PICTURES = 30_000
+"""The characters that pictures may have: notebooks keep every page."""
 
-def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> str:
-    """The plan of a function as a piece of HTML. `pictures` has the schedule of each loop of the source
-    (`orion.plan.source_plans.source_plans`), None where there is none."""
-    loops = source_plans(plan)
+
+def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None], tree: Tree | None = None) -> str:
+    """The plan of a function as a piece of HTML: first the `tree` of its loops, made from the plan alone where none is
+    given. `pictures` has the schedule of each loop of the source (`orion.plan.source_plans.loops_of_source`), None
+    where there is none."""
+    tree = tree or tree_of(plan)
     kind = BADGES[parallelism(plan).extent]
     badge, where = verdict_and_details(plan)
-    sections = (_section(loop, plan, schedule) for loop, schedule in zip(loops, pictures, strict=True))
+    sections = _sections(plan, pictures)
     page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
-        f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3><p>{_prose(where.lstrip('; :'))}</p>"
-        f"{_summary(plan)}{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
+        f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3>"
+        f"<p>{_prose(where.lstrip('; :') + totals(tree))}</p>{tree_table(tree)}"
+        f"{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
-        f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan))}</pre></details></div>"
+        f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan, tree=tree))}</pre></details></div>"
     )
     return in_users_words(page, plan.program.function)
 
 
 def _badge(words: str, kind: str) -> str:
     return f'<span class="o-badge {kind}">{escape(words)}</span>'
-
-
-def _summary(plan: FunctionPlan) -> str:
-    """A row for each loop, where there are several."""
-    rows = [(escape(line), _code(text), escape(how), escape(share)) for line, text, how, share in summary(plan)]
-    return _table("Loops", ("", "", "run by", "share"), rows) if len(rows) > 1 else ""
 
 
 def _key(plan: FunctionPlan) -> str:
@@ -120,20 +128,31 @@ def _considered(plan: FunctionPlan) -> str:
     return _table("Considered, and not taken", ("way to run it", "predicted time", "because"), rows)
 
 
-def _section(loop: LoopPlan, plan: FunctionPlan, schedule: Schedule | None) -> str:
+def _sections(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> Iterator[str]:
+    """A section for each of the costliest loops, in textual order, and pictures as long as the page stays small: the
+    costliest loop has one for sure."""
+    loops, found = [*map(with_written_dims, loops_of_source(plan))], shares(plan)
+    order = sorted(range(len(loops)), key=lambda at: -share_of(loops[at], found))
+    kept, room = order[:MOST], PICTURES
+    drawn: dict[int, str] = {}
+    for at in kept:
+        part = costliest_part(loops[at], found)
+        picture = plan_svg(loops[at], pictures[at], part, plan.sizes.known)
+        if len(picture) <= room or at == kept[0]:
+            drawn[at], room = picture, room - len(picture)
+    yield from (_section(loops[at], plan, drawn.get(at, "")) for at in sorted(kept))
+    if len(loops) > len(kept):
+        yield f'<p class="o-faint">… and {counted(len(loops) - len(kept), "loop")} more: in the text</p>'
+
+
+def _section(loop: LoopPlan, plan: FunctionPlan, picture: str) -> str:
     """One loop."""
     line = loop.nest.function.source.line(loop.nest.span.line).strip()
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
-    other = not_written_by_user(loop)
-    if other is not None:
-        return f"<section>{title}<p>{escape(': '.join(other))}</p></section>"
-    conflicts, drawn = told_conflicts(loop), costliest_part(loop, shares(plan))
-    values = plan.sizes.known
+    conflicts = told_conflicts(loop)
+    drawn = f'<div class="o-picture">{picture}</div>' if picture else ""
     found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
-    return (
-        f'<section>{title}<div class="o-columns"><div class="o-picture">{plan_svg(loop, schedule, drawn, values)}</div>'
-        f"<div>{_facts(loop, plan)}{found}</div></div></section>"
-    )
+    return f'<section>{title}<div class="o-columns">{drawn}<div>{_facts(loop, plan)}{found}</div></div></section>'
 
 
 def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:

@@ -33,6 +33,11 @@ STYLE = """
 .orion-plan.orion-plan table.o-source thead th { font-size: 11.5px; }
 .orion-plan.orion-plan table.o-source td.o-number { color: #8c959f; text-align: right; user-select: none; }
 .orion-plan.orion-plan table.o-source code { white-space: pre; }
+.orion-plan.orion-plan table.o-tree td { white-space: nowrap; }
+.orion-plan.orion-plan table.o-tree td:nth-child(3) { white-space: normal; min-width: 220px; }
+.orion-plan.orion-plan table.o-tree td.o-number { color: #8c959f; text-align: right; }
+.orion-plan.orion-plan table.o-tree details { margin: 0; }
+.orion-plan.orion-plan table.o-tree .o-badge code { color: inherit; font-size: 11px; }
 .orion-plan.orion-plan .o-scroll { overflow-x: auto; }
 .orion-plan.orion-plan mark { color: inherit; background: #dbeafe; border-radius: 2px; padding: 1px 0; }
 .orion-plan.orion-plan mark.o-written { background: #ffd8b5; font-weight: 600; }

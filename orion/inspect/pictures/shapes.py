@@ -43,6 +43,23 @@ def text(
     )
 
 
+def grid(
+    x: float, y: float, width: float, height: float, rows: int, columns: int, *, stroke: str
+) -> str:  # fmt: skip
+    """The lines between the cells of a table."""
+    across = [f"M{number(x)} {number(y + row * height / rows)}h{number(width)}" for row in range(1, rows)]
+    down = [f"M{number(x + column * width / columns)} {number(y)}v{number(height)}" for column in range(1, columns)]
+    return f'<path d="{"".join(across + down)}" fill="none" stroke="{stroke}"/>'
+
+
+def boxes(corners: Iterable[tuple[float, float]], width: float, height: float, *, stroke: str) -> str:
+    """The outlines of cells of one size, by their upper left corners."""
+    sides = f"h{number(width)}v{number(height)}h{number(-width)}z"
+    return (
+        f'<path d="{"".join(f"M{number(x)} {number(y)}{sides}" for x, y in corners)}" fill="none" stroke="{stroke}"/>'
+    )
+
+
 def text_width(words: str, size: float = 12) -> float:
     """About how wide a line of text is."""
     return len(words) * size * CHARACTER

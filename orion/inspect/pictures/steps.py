@@ -13,8 +13,8 @@ from orion.plan.plan import LoopPlan
 from orion.schedule.schedule import Ints, Schedule
 
 MARGIN, TOP, HEIGHT, WIDTH = 18.0, 74.0, 160.0, 640.0
-COLUMNS = 160
-"""As many columns are drawn at most: of more steps, several are one column."""
+COLUMNS, SHAPES = 160, 640
+"""As many columns are drawn at most, and shapes in them: of more steps, several are one column."""
 
 
 def steps_picture(loop: LoopPlan, found: Inspection, schedule: Schedule) -> str:
@@ -46,8 +46,9 @@ def steps_picture(loop: LoopPlan, found: Inspection, schedule: Schedule) -> str:
 def _iterations(found: Inspection, schedule: Schedule) -> Ints:
     """How many iterations the workers run in each column of steps, (columns, workers)."""
     steps = int(schedule.step.max(initial=0)) + 1
-    column = schedule.step * min(COLUMNS, steps) // steps
-    sizes = np.zeros((min(COLUMNS, steps), schedule.workers), np.int64)
+    columns = min(COLUMNS, steps, max(1, SHAPES // schedule.workers))
+    column = schedule.step * columns // steps
+    sizes = np.zeros((columns, schedule.workers), np.int64)
     np.add.at(sizes, (column, schedule.owner), np.diff(found.offsets))
     return sizes
 

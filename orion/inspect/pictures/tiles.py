@@ -18,7 +18,9 @@ from orion.inspect.pictures.shapes import (
     INK,
     PAPER,
     WORKERS,
+    boxes,
     document,
+    grid,
     line,
     outside,
     rectangle,
@@ -34,6 +36,9 @@ SQUARE = 336.0
 
 WIDE = 620.0
 MOST_SQUARES = 4
+MOST_TILES = 400
+"""Of more tiles than these, those of one worker that stand beside each other are one shape: pages stay small."""
+
 TICK = 10.0
 TOP = 92.0
 LEFT = 24.0
@@ -195,6 +200,9 @@ def _square(layout: Layout, square: int) -> Iterator[str]:
         name = loop.nest.dims[layout.slices]
         words = f" = {_range(schedule.bounds[layout.slices], square)}" if layout.has_bounds else f": block {square}"
         yield text(x0, y0 - 40, name + words, size=11, weight=600)
+    if rows * columns * layout.shown > MOST_TILES:
+        yield from _coarse_square(layout, square)
+        return
     marked, plane = _marked_step(layout), layout.plane(square)
     numbers, outlines = [], []
     for row in range(rows):
@@ -212,6 +220,47 @@ def _square(layout: Layout, square: int) -> Iterator[str]:
     if plane is not None:
         yield from _without_iterations(layout, plane, square)
     yield from (*numbers, *outlines)
+
+
+def _coarse_square(layout: Layout, square: int) -> Iterator[str]:
+    """The tiles of one square that has many: a shape for each run of them along a row that one worker has, the grid,
+    and those of the marked step."""
+    x0, y0 = layout.origin(square)
+    rows, columns = layout.blocks(layout.rows), layout.blocks(layout.columns)
+    width, height = layout.width / columns, layout.height / rows
+    marked, plane, outlines = _marked_step(layout), layout.plane(square), []
+    for row in range(rows):
+        tiles = [layout.tile(row, column, square) for column in range(columns)]
+        first = 0
+        for worker, run in groupby(int(layout.schedule.owner[tile]) for tile in tiles):
+            count, x, y = len(list(run)), x0 + first * width, y0 + row * height
+            title = _run_title(layout, worker, row, (first, first + count - 1))
+            yield rectangle(x, y, count * width, height, fill=_colour(worker), title=title)
+            first += count
+        for column, tile in enumerate(tiles):
+            is_empty = plane is not None and not _has_iterations(layout, plane, row, column)
+            if int(layout.schedule.step[tile]) == marked and not is_empty:
+                outlines.append((x0 + column * width, y0 + row * height))
+    if min(width, height) >= 4:
+        yield grid(x0, y0, layout.width, layout.height, rows, columns, stroke=GRID)
+    if plane is not None:
+        yield from _without_iterations(layout, plane, square)
+    if outlines:
+        yield boxes(outlines, width, height, stroke=INK)
+
+
+def _run_title(layout: Layout, worker: int, row: int, columns: tuple[int, int]) -> str:
+    """What is shown of a run of tiles that is pointed at."""
+    parts = [f"worker {worker}"]
+    if layout.has_bounds:
+        dims, bounds = layout.loop.nest.dims, layout.schedule.bounds
+        if layout.rows is not None:
+            parts.append(f"{dims[layout.rows]} = {_range(bounds[layout.rows], row)}")
+        else:
+            first, last = columns
+            ends = bounds[layout.columns][[first, last + 1]]
+            parts.append(f"{dims[layout.columns]} = {_range(ends, 0)}")
+    return ", ".join(parts)
 
 
 def _has_iterations(layout: Layout, plane: Plane, row: int, column: int) -> bool:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from orion.cost.candidate import Strategy
 from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import sizing_reasons
-from orion.inspect.text.words import blocks_in_words, counted, lines_in_words, listed, strategy_in_words
+from orion.inspect.text.words import blocks_in_words, counted, lines_in_words, listed, shown_part, strategy_in_words
 from orion.ir.nodes import Assign, For, If, Stmt, Var, walk
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.passes.between import SYNTHETIC
 from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedSingle
-from orion.plan.source_plans import formulas, in_formulas
+from orion.plan.source_plans import formulas
 
 PROOF = (
     "every dependence of the loop as written still goes forwards in this order (proved by isl), "
@@ -43,7 +43,7 @@ def has_list(loop: LoopPlan) -> bool:
 
 
 def _tiles(part: LoopPlan) -> str:
-    shown = in_formulas(part)
+    shown = shown_part(part)
     inside = "inside a tile they run on one worker"
     if isinstance(part.form, Reordered) and part.form.is_time_tiled:
         inside += ", as they are written; what it touches stays in the cache of that worker from round to round"
@@ -106,7 +106,7 @@ def part_in_words(part: LoopPlan) -> str:
         where += f", `{source.line(lines[0]).strip()}`"
     if isinstance(part.form, ReorderedSingle):
         return f"{where}: {ONCE}"
-    shown = in_formulas(part)
+    shown = shown_part(part)
     said = [f"{where}: {part.strategy}: {strategy_in_words(shown)}"]
     blocks, workers = blocks_in_words(shown), counted(part.runs_on, "worker")
     if part.strategy is not Strategy.SERIAL:
@@ -136,7 +136,7 @@ def tiles_in_words(loop: LoopPlan) -> str:
     if not loop.parts or loop.strategy is Strategy.SERIAL:
         return strategy_in_words(loop)
     if not has_list(loop):
-        shown = in_formulas(loop.parts[0])
+        shown = shown_part(loop.parts[0])
         return f"tiles of ({', '.join(shown.nest.dims)}); {strategy_in_words(shown)}"
     shared = [part for part in loop.parts if isinstance(part.form, Reordered)]
     once = len(loop.parts) - len(shared)

@@ -11,20 +11,21 @@ from orion.inspect.text.words import (
     bytes_in_words,
     choice_in_words,
     counted,
+    in_written_names,
     lines_in_words,
     listed,
     placement_in_words,
     time_in_words,
 )  # fmt: skip
 from orion.ir.assigned import own_level
-from orion.ir.function import InBlocks, Induction, Rows, Stands
+from orion.ir.function import InBlocks, Induction, Rows, Stands, written_names
 from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import Told, not_stronger
-from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Single, Tiled, Verdict, Weighed
+from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Reordered, Verdict, Weighed
 from orion.plan.source_plans import enclosing_loops, has_values, in_formulas
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
@@ -34,7 +35,6 @@ NO_BREAK = "\u00a0"
 
 NO_CONFLICTS = "none: no two iterations touch the same element with one of them writing it"
 INSIDE = "it stands in statements that one worker runs"
-RUNS_ONCE = "these statements stand between loops; one worker runs them, once"
 
 
 def signature(plan: FunctionPlan) -> str:
@@ -51,12 +51,18 @@ def conditions(plan: FunctionPlan) -> list[str]:
 
 
 def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
-    """The arrays that the function makes: name, dtype and shape, and where they live."""
-    found = []
-    for one in plan.local_arrays:
+    """The arrays that the function makes: name, dtype and shape, and where they live. Those of rewrites, whose names
+    are in no source, are told together."""
+    found, written = [], written_names(plan.program.function)
+    others = [one for one in plan.local_arrays if one.name not in written]
+    for one in (one for one in plan.local_arrays if one.name in written):
         shape = "" if one.shape is None else f" ({', '.join(map(str, one.shape))}), {bytes_in_words(one.nbytes)}"
         whose = "the caller gets it" if one.is_returned else "used again by the next call"
         found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
+    if others:
+        sizes = [one.nbytes for one in others]
+        total = "" if None in sizes else f", {bytes_in_words(sum(size for size in sizes if size is not None))}"
+        found.append(("", f"{counted(len(others), 'array')} of rewrites{total}", "used again by the next call"))
     return found
 
 
@@ -76,20 +82,6 @@ def considered(plan: FunctionPlan) -> list[tuple[str, str, str]]:
         for one in plan.considered
         if one.reason not in said
     ]
-
-
-def not_written_by_user(loop: LoopPlan) -> tuple[str, str] | None:
-    """What a loop is that is not in the source, and who runs it; None for one that is."""
-    match loop.form:
-        case Single():
-            return "once", RUNS_ONCE
-        case Fill() | Member(form=Fill()):
-            name = next((p.array for p in loop.placements if p.is_written), "")
-            if not isinstance(loop.tiles, Tiled) or loop.runs_on == 1:
-                return "fills", f"{name}, on one worker"
-            return "fills", f"{name}: blocks of axis {loop.tiles.space} are shared out among {loop.runs_on} workers"
-        case _:
-            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +137,9 @@ def verdict_on_for(verdict: Verdict) -> str:
 
 def runs_on(loop: LoopPlan) -> list[str]:
     """On how many workers the loop runs, and why not on more: of a loop with several parts, each of them says so."""
-    reasons = [] if has_list(loop) else [reason.told + reason.help for reason in sizing_reasons(loop)]
+    function = loop.nest.function
+    found = [] if has_list(loop) else sizing_reasons(loop)
+    reasons = [f"{in_written_names(one.message, one.code, function)} [{one.code}]{one.help}" for one in found]
     first = ", those with most work first" if isinstance(loop.tiles, Weighed) else ""
     taken = [f"they take tiles of each other that are not begun{first}"] if loop.is_dynamic and loop.runs_on > 1 else []
     return [
@@ -173,6 +167,7 @@ def reductions(loop: LoopPlan) -> list[str]:
     scalars = loop.analysis.scalars
     order = "the written order" if loop.ordered else "the order of plan.serial_order()"
     lines = {one.name: one.span.line for one in loop.analysis.sums}
+    written = written_names(loop.nest.function)
     told = [
         f"{copies.array}, by {copies.op} in line {lines[copies.array]}, whichever element it is: no conflict, "
         "each block adds to a copy, and they are combined at the end"
@@ -187,7 +182,7 @@ def reductions(loop: LoopPlan) -> list[str]:
     for choice in scalars.choices:
         if choice.op == "first":
             continue  # `exits` has it
-        names = ", ".join(choice.names)
+        names = ", ".join(name for name in choice.names if name in written) or "what it leaves the loop with"
         told.append(f"{names}, in line {choice.span.line}: {choice_in_words(choice)}; no conflict, combined in {order}")
     return told
 
@@ -400,10 +395,12 @@ def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
 
 
 def data(loop: LoopPlan) -> list[tuple[str, str, str]]:
-    """Every array with the bytes that one run moves, and where it lives."""
+    """Every array of the source with the bytes that one run moves, and where it lives."""
+    written = written_names(loop.nest.function)
     return [
         (p.array, bytes_in_words(0 if loop.runs_on == 1 else p.bytes_moved), placement_in_words(p, loop))
         for p in loop.placements
+        if p.array in written
     ]
 
 

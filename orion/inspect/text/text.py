@@ -30,7 +30,6 @@ from orion.inspect.text.telling import (
     inductions,
     loops_around,
     makes,
-    not_written_by_user,
     notes,
     other_names,
     private_arrays,
@@ -38,14 +37,14 @@ from orion.inspect.text.telling import (
     runs_on,
     scans,
     shuffled,
-    signature,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.where import summary, where_the_work_is
-from orion.inspect.text.words import iterations_in_words, order_in_words, place
+from orion.inspect.text.words import iterations_in_words, order_in_words, place, with_written_dims
+from orion.inspect.tree.text import totals, tree_lines
+from orion.inspect.tree.view import Tree, tree_of
 from orion.ir.function import in_users_words
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan
-from orion.plan.source_plans import source_plans
+from orion.plan.source_plans import loops_of_source
 from orion.source import SourceText, Span
 
 WIDTH = 100
@@ -57,24 +56,32 @@ LABEL = 12
 """Width of the column that says what a line is about."""
 
 
-def plan_text(plan: FunctionPlan, width: int = WIDTH) -> str:
-    """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole).
-
-    Made from the plan alone: nothing is run.
+def plan_text(plan: FunctionPlan, width: int = WIDTH, tree: Tree | None = None) -> str:
+    """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole): first the
+    `tree` of its loops, made from the plan alone where none is given. Nothing is run.
     """
-    rows = [("", *row) for row in summary(plan)]
-    lines = [Line(f"{signature(plan)}: {where_the_work_is(plan)}", 0, 4), *(table(rows) if len(rows) > 1 else [])]
+    lines = _tree(tree or tree_of(plan), width)
     told = [Line(condition) for condition in conditions(plan)]
     arrays = [
         *_labelled("makes", table(makes(plan)), gap=True),
         *_labelled("shuffled", table(shuffled(plan)), gap=True),
     ]
     parts = [[*lines, *_labelled("if", told, gap=True), *arrays]]
-    parts += [list(_loop(loop, plan)) for loop in source_plans(plan)]
+    parts += [list(_loop(with_written_dims(loop), plan)) for loop in loops_of_source(plan)]
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
     said = [[_in_users_words(line, plan) for line in part] for part in parts]
     return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in said)
+
+
+def tree_text(tree: Tree, width: int = WIDTH) -> str:
+    """The verdict on a function and the tree of its loops."""
+    return "\n".join(text for line in _tree(tree, width) for text in line.laid_out(width))
+
+
+def _tree(tree: Tree, width: int) -> list[Line]:
+    first = Line(f"{tree.function}: {tree.verdict}{totals(tree)}", 0, 4)
+    return [first, *(Line(text, verbatim=True) for text in tree_lines(tree, width))]
 
 
 def _in_users_words(line: Line, plan: FunctionPlan) -> Line:
@@ -100,13 +107,6 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     nest = loop.nest
     source = nest.function.source
     yield Line(place(nest.span), verbatim=True)
-    other = not_written_by_user(loop)
-    if other is not None:
-        yield Line(f"  {nest.span.line:4d} | {source.line(nest.span.line)}", verbatim=True)
-        yield Line("")
-        label, words = other
-        yield from _labelled(label, [Line(words)])
-        return
     for line in dict.fromkeys(outer.span.line for outer in (*loops_around(loop, plan), *nest.loops)):
         yield Line(f"  {line:4d} | {source.line(line)}", verbatim=True)
     yield Line("")
@@ -170,9 +170,9 @@ def _conflicts(conflicts: Sequence[Conflict], is_listed: bool) -> Iterator[Line]
 def _data(loop: LoopPlan) -> Iterator[tuple[str, ...]]:
     if loop.runs_on == 1:
         yield from ((array, where) for array, _, where in data(loop))
-    elif loop.placements:
+    elif rows := data(loop):
         yield "array", "moved per run", "where it lives"
-        yield from data(loop)
+        yield from rows
 
 
 def _separated(entries: Iterable[Iterable[Line]]) -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Where the work of a function is, in words: the first line of a plan, and a line for each of its loops."""
+"""Where the work of a function is, in words: the first line of a plan."""
 
 from __future__ import annotations
 
@@ -9,29 +9,23 @@ from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import lines_of
 from orion.inspect.text.telling import blockers, such_as, verdict_on_for
-from orion.inspect.text.words import counted, lines_in_words, place, time_in_words
+from orion.inspect.text.words import counted, in_written_names, lines_in_words, place, time_in_words
 from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import Assign, Call, Evaluate, For, Node, Return, every, walk
 from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.explain import is_certain
-from orion.plan.parallelism import LITTLE, Extent, Parallelism, parallelism
+from orion.plan.parallelism import LITTLE, Extent, parallelism
 from orion.plan.plan import (
-    Fill,
     FunctionPlan,
-    Fused,
-    Inside,
     LoopPlan,
-    Member,
-    Merged,
     Reordered,
     ReorderedSingle,
     Single,
-    Written,
     is_of_source,
     source_nest,
 )
-from orion.plan.shares import NOMINAL, Share, share_of, shares
-from orion.plan.source_plans import loops_of_source, source_plans
+from orion.plan.shares import NOMINAL, Share
+from orion.plan.source_plans import loops_of_source
 from orion.reasons import Reason
 from orion.source import Span
 
@@ -51,22 +45,24 @@ def verdict_and_details(plan: FunctionPlan) -> tuple[str, str]:
         case Extent.PARALLEL:
             return f"{loops}, {found.extent}", f"; all of the work is shared out{_among(plan)}"
         case Extent.TOO_SMALL:
-            return f"{loops}, {found.extent}{_time(found)}", f": {_why_alone(found.alone, plan)}"
+            return f"{loops}, {too_small(found.nanoseconds)}", f": {_why_alone(found.alone, plan)}"
         case Extent.PARTLY:
             rest = 1.0 - found.share
             part = f"{_percent(rest)} of the work runs" if rest >= LITTLE else "little of the work runs"
             share = _percent(min(found.share, 1.0 - LITTLE))
             details = f"; {part} on one worker{_if_sizes(plan)}: {_why_alone(found.alone, plan)}"
-            return f"{loops}, {found.extent} ({share})", details
+            return f"{loops}, {found.extent}, {share}", details
         case Extent.SERIAL:
             return f"{loops}, {found.extent}", f" because {_because(found.alone, plan)}"
         case _:
             assert_never(found.extent)
 
 
-def _time(found: Parallelism) -> str:
-    """The predicted time on one worker, as reasons have it: in microseconds at least."""
-    return "" if found.nanoseconds is None else f" ({time_in_words(max(found.nanoseconds, 1000.0))})"
+def too_small(nanoseconds: float | None) -> str:
+    """Return what is said of work that one worker does as fast, with its predicted time, as reasons have it: in
+    microseconds at least."""
+    time = "" if nanoseconds is None else f" ({time_in_words(max(nanoseconds, 1000.0))})"
+    return f"parallel, but too small to share{time}"
 
 
 def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
@@ -179,13 +175,13 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
     told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
     if is_of_source(told) and not isinstance(told.form, Reordered):
         for reason in sizing_reasons(told)[:1] if told.is_parallel else ():
-            return sentence(f"{where}: {reason.message} [{reason.code}]")
-        because = next((f"{one.message} [{one.code}]" for one in _costs(told)), "") or _why_serial(told)
+            return sentence(f"{where}: {_told(reason, told)}")
+        because = next((_told(one, told) for one in _costs(told)), "") or _why_serial(told)
         if not because:
             return sentence(f"{where} {verb} serial")
         return _Why(f"{where} {verb} serial because {because}", f"in {where} {because}")
     for reason in sizing_reasons(loop)[:1] if loop.is_parallel and isinstance(loop.form, Reordered) else ():
-        return sentence(f"{where}: {reason.message} [{reason.code}]")
+        return sentence(f"{where}: {_told(reason, loop)}")
     for line, words in _verdicts(loop, plan):
         because = f"the `for` in line {line} {words}"
         return _Why(f"{where} {verb} serial because {because}", because)
@@ -199,6 +195,10 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
         return sentence(f"{where} are {RUN_ONCE}")
     text = loop.nest.function.source.line(lines[0]).strip()
     return sentence(f"{where}, `{text}`, is {'one call, which one worker runs' if _is_call(loop) else RUN_ONCE}")
+
+
+def _told(reason: Reason, loop: LoopPlan) -> str:
+    return f"{in_written_names(reason.message, reason.code, loop.nest.function)} [{reason.code}]"
 
 
 RUN_ONCE = "run once, on one worker"
@@ -237,7 +237,10 @@ def _why_serial(loop: LoopPlan) -> str:
         message = blocker.said[0]
         if conflict is not None and not conflict.is_scalar:
             meet = "meet" if any(map(is_certain, conflict.dependences)) else "may meet"
-            message = f"{conflict.iterations} {meet} in `{conflict.array}`{such_as(conflict)}"
+            written = written_names(loop.nest.function)
+            where = f" in `{conflict.array}`" if conflict.array in written else ""
+            example = such_as(conflict) if written.issuperset(loop.nest.dims) else ""
+            message = f"{conflict.iterations} {meet}{where}{example}"
         return f"{message} [{blocker.code}]"
     return ""
 
@@ -254,35 +257,3 @@ def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
     for verdict in plan.verdicts:
         if verdict.index in inside and not verdict.is_parallel:
             yield verdict.line, verdict_on_for(replace(verdict, copies=()))
-
-
-# ---------------------------------------------------------------- a line per loop
-
-
-def summary(plan: FunctionPlan) -> list[tuple[str, str, str, str]]:
-    """Per loop of the source, and per statements that run once: the line, its text, how it is run, its share."""
-    found, rows = shares(plan), []
-    for loop in source_plans(plan):
-        source, line = loop.nest.function.source, loop.nest.span.line
-        part = share_of(loop, found)
-        share = f"{_percent(part)} of the work" if part >= LITTLE else "little of the work"
-        row = f"line {line}", source.line(line).strip().removesuffix(":"), _run_by(loop)
-        rows.append((*row, "" if isinstance(loop.form, Inside) else share))
-    return rows
-
-
-def _run_by(loop: LoopPlan) -> str:
-    workers = counted(loop.runs_on, "worker")
-    match loop.form:
-        case Inside():
-            return "serial, in the statements above"
-        case Member(fused_with=fused_with):
-            return f"{loop.strategy}, {workers}, as one with {lines_in_words(fused_with.lines)}"
-        case Single():
-            return f"once, {workers}"
-        case Fill():
-            return f"fills, {workers}"
-        case Written() | Merged() | Fused() | Reordered() | ReorderedSingle():
-            return f"{loop.strategy}, {workers}"
-        case _:
-            assert_never(loop.form)

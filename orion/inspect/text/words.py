@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 from orion.analysis.rules import tiling_of
 from orion.analysis.strategies.inspected import INSPECTED
 from orion.analysis.strategies.serial import SERIAL
 from orion.cost.placement import Placement, PlacementKind
+from orion.dataclass import replace
 from orion.dependence.access import Choice
+from orion.ir.function import Function, written_names
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
 from orion.plan.plan import Inspected, Listed, LoopPlan, Merged, Tiled, Weighed
 from orion.plan.source_plans import in_formulas
+from orion.reasons import CODES
 from orion.source import Span, cell_of
 
 
@@ -109,6 +113,37 @@ def time_in_words(nanoseconds: float | None) -> str:
     return f"{amount:,.{digits}f} {unit}"
 
 
+def names_quoted(words: str) -> frozenset[str]:
+    """The names between backquotes.
+
+    >>> sorted(names_quoted("`a` and `b.shape[0]`, not c"))
+    ['a', 'b', 'shape']
+    """
+    return frozenset(name for piece in words.split("`")[1::2] for name in re.findall(r"[A-Za-z_]\w*", piece))
+
+
+def in_written_names(message: str, code: str, function: Function) -> str:
+    """Return the message of a reason, or the title of its code where it names what is in no source."""
+    return message if names_quoted(message) <= written_names(function) else CODES[code].title
+
+
+def with_written_dims(loop: LoopPlan) -> LoopPlan:
+    """Return a loop whose dimensions are called by names in the source: the iterations of one that goes through blocks
+    or stands for an array statement have none."""
+    dims, written = loop.nest.dims, written_names(loop.nest.function)
+    is_said = [written.issuperset(re.findall(r"[A-Za-z_]\w*", dim)) for dim in dims]
+    if all(is_said):
+        return loop
+    names = ["iterations"] if len(dims) == 1 else [f"axis {dim}" for dim in range(len(dims))]
+    said = tuple(dim if own else name for dim, own, name in zip(dims, is_said, names, strict=True))
+    return replace(loop, nest=replace(loop.nest, dims=said))
+
+
+def shown_part(part: LoopPlan) -> LoopPlan:
+    """Return a part of a loop in another order, its dimensions called by formulas in names of the source."""
+    return with_written_dims(in_formulas(part))
+
+
 def place(span: Span) -> str:
     """Where a span stands, as "file:line": relative to the working directory, and by its cell in a notebook.
 
@@ -155,7 +190,7 @@ def iterations_in_words(loop: LoopPlan) -> str:
         count = "unknown (no sizes given)"
     else:
         count = f"{'at most ' if _is_upper_bound(loop.nest) else ''}{loop.iterations:,}"
-    blocks = blocks_in_words(in_formulas(loop.parts[0]) if len(loop.parts) == 1 else loop)
+    blocks = blocks_in_words(shown_part(loop.parts[0]) if len(loop.parts) == 1 else loop)
     return f"{count}, {blocks}" if blocks else count
 
 

@@ -36,7 +36,7 @@ def cache_folder() -> Path:
     be had (a read-only home, or a folder of somebody else's), that is said, and a new temporary one is taken.
     """
     try:
-        folder = _named_folder()
+        folder = named_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         trouble = trouble_with(folder)
     except FileExistsError as error:
@@ -49,7 +49,7 @@ def cache_folder() -> Path:
     return _temporary_folder()
 
 
-def _named_folder() -> Path:
+def named_folder() -> Path:
     """The folder of generated modules, whether it is there or not. RuntimeError where there is no home."""
     return Path(os.environ.get("ORION_CACHE") or _platform_folder() / "orion").expanduser()
 
@@ -88,7 +88,7 @@ def _is_trusted(folder: Path) -> bool:
 def _copy_machine_code(path: Path) -> None:
     """Copy the machine code of the module at `path` from the named folder, which can only be read, to the folder of
     that module. OSError where a file cannot be copied; then the module is compiled."""
-    kept = _named_folder() / "__pycache__"
+    kept = named_folder() / "__pycache__"
     own = path.parent / "__pycache__"
     if kept == own or not (_is_trusted(kept.parent) and _is_trusted(kept)):
         return

@@ -18,6 +18,7 @@ from orion.kernel.build.canonical import Canonical, canonical
 from orion.kernel.build.entries import OWN, Packer, address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
 from orion.kernel.build.numba_words import of_kernel, place_in_source
+from orion.kernel.build.perf import is_on, name_for_perf
 from orion.kernel.build.told import told
 from orion.kernel.build.walker import packing, walker
 from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, SCALARS, Argument, KernelSource
@@ -84,18 +85,27 @@ class CompiledKernel:
 def compile_kernel(source: KernelSource) -> CompiledKernel:
     """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
     shared, kinds = canonical(source.text, frozenset({source.entry, RECEIVE})), signature(source)
-    module = load_compilable(module_name(shared, kinds), shared.text)
+    own = _name_for_perf(source) if is_on() else ""  # two loops at one address have one name
+    module = load_compilable(module_name(shared, kinds, own), shared.text)
     dispatcher = getattr(module, source.entry)
     try:
         compile_dispatcher(module, dispatcher, kinds)
     except NumbaError as error:
         raise _unsupported(error, source, shared) from error
+    name_for_perf(dispatcher, _name_for_perf(source))
     return CompiledKernel(source, KernelWalk(source, dispatcher), module)
 
 
-def module_name(shared: Canonical, kinds: tuple[types.Type, ...]) -> str:
-    """A name with a hash of all that the machine code of a kernel depends on."""
-    return f"orion_kernel_{key_of(shared.text, *map(str, kinds))}"
+def module_name(shared: Canonical, kinds: tuple[types.Type, ...], own: str = "") -> str:
+    """A name with a hash of all that the machine code of a kernel depends on, and of what else it is to be told by."""
+    return f"orion_kernel_{key_of(shared.text, *map(str, kinds), own)}"
+
+
+def _name_for_perf(source: KernelSource) -> str:
+    """The user's function, file and line of a kernel."""
+    first = min((span for span in source.lines if span is not None and not span.inlined), default=None)
+    line = source.user.first_line if first is None else first.line
+    return f"orion::{source.name.rpartition('_')[0]}:{source.user.file}:{line}"
 
 
 def signature(source: KernelSource) -> tuple[types.Type, ...]:

@@ -19,6 +19,7 @@ from numba import types
 
 from orion.kernel.build.entries import FLAGS, FOLLOW, WALK, own_address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
+from orion.kernel.build.perf import name_for_perf
 from orion.kernel.build.walker_text import TEXT
 
 _TABLE = types.Array(types.int64, 2, "C")
@@ -37,6 +38,7 @@ def _compiled(name: str, *signature: types.Type) -> Any:
     module = walker_module()
     function = getattr(module, name)
     compile_dispatcher(module, function, signature)
+    name_for_perf(function, f"orion::{name}")
     return function
 
 

@@ -30,6 +30,7 @@ from orion.kernel.build.function_files import load_function, save_function
 from orion.kernel.build.function_words import in_user_words
 from orion.kernel.build.looking import LookingCompiler, is_local
 from orion.kernel.build.machine_code import set_up_compiler
+from orion.kernel.build.perf import is_on, name_for_perf
 
 LOOKED_UP = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF"})
 """Instructions that look up a name outside of their function."""
@@ -67,10 +68,12 @@ def compile_whole(function: FunctionType, arguments: tuple[object, ...], key: st
     made: dict[FunctionType, Any] = {}
     lines = Lines(key or token_hex(12))
     compiled = compiled_copy(function, made, partial(lines.pipeline, LookingCompiler))
-    if key is None or not load_function(compiled, key):
+    if is_on() or key is None or not load_function(compiled, key):  # perf wants its object file, which LLVM takes
         _compile(compiled, arguments, made)
         if key is not None:
             save_function(compiled, key)
+    code = function.__code__
+    name_for_perf(compiled, f"orion::{function.__name__}:{code.co_filename}:{code.co_firstlineno}")
 
     def run(*given: Any) -> Any:
         try:

@@ -1,0 +1,110 @@
+"""Mends of a file's serial loops: one after the other, each held against the plan of the text that it makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+
+from orion.cli.mends.kinds import KINDS, Site
+from orion.cli.mends.text import Source, applied
+from orion.dataclass import dataclass
+from orion.planned import Plan
+from orion.reasons import ReasonKind
+
+MOST = 8
+"""How many mends a function may need."""
+
+PlanOf = Callable[[str, str], Plan | None]
+"""The plan of a function by its name, in a file with this text; None where it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The text of a file with its mends, the functions that are parallel by these, and what is said of them."""
+
+    text: str
+    functions: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A text with one mend more, the plan of the function in it, and what is said of the mend."""
+
+    text: str
+    plan: Plan
+    notes: tuple[str, ...]
+
+
+def mended(text: str, functions: Iterable[str], plan_of: PlanOf) -> Mended:
+    """Mend the functions of a file that are serial, as far as they are parallel then; others stay as they are."""
+    done: list[str] = []
+    notes: list[str] = []
+    for name in functions:
+        plan = plan_of(text, name)
+        if plan is None or plan.is_parallel:
+            continue
+        found = _mended_function(_Step(text, plan, ()), name, plan_of)
+        if found is None:
+            notes.append(f"no mend is known that makes `{name}` parallel")
+        else:
+            text = found.text
+            done.append(name)
+            notes += found.notes
+    return Mended(text, tuple(done), tuple(notes))
+
+
+def _mended_function(step: _Step, name: str, plan_of: PlanOf) -> _Step | None:
+    """Mend a function until it is parallel; None where that cannot be done."""
+    for _ in range(MOST):
+        found = next(_steps(step, name, plan_of), None)
+        if found is None:
+            return None
+        step = found
+        if step.plan.is_parallel:
+            return step
+    return None
+
+
+def _steps(step: _Step, name: str, plan_of: PlanOf) -> Iterator[_Step]:
+    """Yield the texts with one mend more that have fewer serial loops. Of several mends of a loop the first is taken,
+    since the others would change the same lines."""
+    for site in _sites(step):
+        candidates = [(words, edits) for words, kind in KINDS.items() if (edits := kind(site)) is not None]
+        for number, (words, edits) in enumerate(candidates):
+            text = applied(step.text, edits)
+            plan = plan_of(text, name) if _is_python(text) else None
+            if plan is None or not _is_better(plan, step.plan):
+                continue
+            line = site.loop.lineno
+            notes = [*step.notes, f"line {line}, `{name}`: {words}"]
+            others = [other for other, _ in candidates[number + 1 :]]
+            notes += [f"line {line}, `{name}`: not applied, as it changes the same lines: {other}" for other in others]
+            yield _Step(text, plan, tuple(notes))
+            break
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _is_better(plan: Plan, before: Plan) -> bool:
+    return plan.is_parallel or len(plan.parallelism.serial) < len(before.parallelism.serial)
+
+
+def _sites(step: _Step) -> Iterator[Site]:
+    """Yield the serial loops of a function that begin their lines."""
+    source, name = Source(step.text), step.plan.function.program.function.name
+    functions = [one for one in source.tree.body if isinstance(one, ast.FunctionDef) and one.name == name]
+    for function in functions[-1:]:
+        loops = {(one.lineno, one.col_offset): one for one in ast.walk(function) if isinstance(one, ast.For)}
+        for plan in step.plan.loops:
+            loop = loops.get((plan.nest.span.line, plan.nest.span.column))
+            reasons = tuple(reason for reason in plan.reasons if reason.kind is ReasonKind.BLOCKS and reason.hint)
+            if loop is not None and reasons and source.stands_alone(loop):
+                costs_more = any(reason.code == "ORN124" for reason in plan.reasons)
+                yield Site(source, function, loop, reasons, costs_more)

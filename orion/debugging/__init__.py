@@ -1,0 +1,1 @@
+"""`f.debug(...)`: the tiles of a plan, run as plain Python on one thread."""
