@@ -49,7 +49,7 @@ FIELDS = (
                 "gauss_seidel",
                 "Poisson equation by Gauss-Seidel",
                 "Both loops over the grid carry dependences, and none goes backwards. Tiles wait for those above and "
-                "to the left. The test after each sweep keeps the sweeps apart.",
+                "to the left. The test after each sweep keeps the sweeps apart, so the strategy is 2d and not wavefront.",
             ),
             Entry(
                 "nbody_leapfrog",

@@ -117,7 +117,7 @@ SHAPES = (
         "workers: so are the bits ([more](guides/reproducible.md#use-more-than-eight-workers)).",
     ),
     Shape(
-        "Stencil in place",
+        "Shift in place",
         "a copy would cost more than it gains",
         Loop(loops.smooth, lambda n: (_reals(n),)),
         "Each iteration reads a value that the next one overwrites. A copy of the array would make the loop parallel, "
