@@ -42,8 +42,8 @@ FIELDS = (
             Entry(
                 "heat_rod",
                 "Heat equation on a rod",
-                "The loop over time stays serial. In each step, copying the array and the loop over it are shared out. "
-                "Steps appear several times, because the two arrays take turns.",
+                "The loop over time stays serial. In each step, Orion shares out the copy of the array and the loop over it. "
+                "The plan has four loops, because two arrays take turns: each of the two lines stands for two of them.",
             ),
             Entry(
                 "gauss_seidel",
