@@ -165,7 +165,7 @@ class Plan:
         """The tiles by step and worker of loop number `loop` (the only one, if not given).
 
         Of a loop with `parts` they are those of the part with most dimensions; their coordinates are then values of
-        its formulas (`orion.plan.source_plans.formulas`).
+        its formulas.
         `workers` defaults to the number the plan was made for; the loop runs on no more than it has blocks for.
         PlanError where the plan was made without arguments.
         """
