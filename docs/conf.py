@@ -39,13 +39,14 @@ toc_object_entries = False
 smartquotes = False
 
 html_theme = "pydata_sphinx_theme"
-html_title = "Orion"
+html_title = "Orion documentation"
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["orion.css"]
 html_sidebars = {"index": [], "benchmarks": []}  # pages that have none below them
 html_theme_options = {
+    "logo": {"text": "Orion"},
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "show_prev_next": True,

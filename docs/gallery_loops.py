@@ -42,14 +42,16 @@ FIELDS = (
             Entry(
                 "heat_rod",
                 "Heat equation on a rod",
-                "The loop over time stays serial. In each step, copying the array and the loop over it are shared out. "
-                "Steps appear several times, because the two arrays take turns.",
+                "The loop over time stays serial. In each step, Orion shares out the copy of the array and the loop "
+                "over it. The plan has four loops, because two arrays take turns: each of the two lines stands for two of "
+                "them.",
             ),
             Entry(
                 "gauss_seidel",
                 "Poisson equation by Gauss-Seidel",
                 "Both loops over the grid carry dependences, and none goes backwards. Tiles wait for those above and "
-                "to the left. The test after each sweep keeps the sweeps apart.",
+                "to the left. The test after each sweep keeps the sweeps apart, so the strategy is 2d and not "
+                "wavefront.",
             ),
             Entry(
                 "nbody_leapfrog",

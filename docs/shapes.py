@@ -113,11 +113,11 @@ SHAPES = (
         "Reduction",
         "a sum of each block, added up in one order",
         Loop(loops.sum_of_squares, lambda n: (_reals(n),)),
-        "Orion finds sums, products, minima and maxima by itself. It adds up blocks, always the same ones, so that "
-        "the bits do not depend on the number of workers.",
+        "Orion finds sums, products, minima and maxima by itself. It adds up blocks, the same ones on up to 32 "
+        "workers: so are the bits ([more](guides/reproducible.md#use-more-than-eight-workers)).",
     ),
     Shape(
-        "Stencil in place",
+        "Shift in place",
         "a copy would cost more than it gains",
         Loop(loops.smooth, lambda n: (_reals(n),)),
         "Each iteration reads a value that the next one overwrites. A copy of the array would make the loop parallel, "
@@ -136,7 +136,7 @@ SHAPES = (
         "a copy of `counts` for each block, added up",
         Loop(loops.histogram, lambda n: (np.zeros(256, np.int64), _codes(n))),
         "Each block counts into its own copy of `counts`, and the copies are added. That pays where the counts are "
-        "few and the values many.",
+        "few and the values many; else the loop is serial, [ORN122](../orion/reasons.md#orn122).",
     ),
     Shape(
         "Scatter by a permutation",

@@ -82,8 +82,9 @@ class OtherRuns(Generic[P, R]):
         arrays that are written are copied, and sparse ones get their values back. It takes as long as Python does.
 
         The run on one worker, by the same plan, has to give the same bits. Python's results may be rounded otherwise.
-        Where iterations may run in any order, Python goes through sparse arrays in that of `plan.serial_order()`; over
-        ranges, and where updates may be late, differences from Python are told and do not count.
+        Of a loop in any order over a sparse array, Python takes the order of `plan.serial_order()`. Differences from
+        Python are printed, and do not count, in a range loop with `ordered=False` and where updates may be late. They
+        count in all other loops, among them range loops by default.
 
         Errors: those by which a call refuses its arguments or its loop.
 

@@ -81,7 +81,7 @@ class Plan:
         """One plan per planned loop of the source, in textual order.
 
         A loop that is run in another order than it is written in has the planned loops that stand for it as `parts`;
-        its strategy is the weakest of theirs (`orion.plan.source_plans.merged`).
+        its strategy is the weakest of theirs.
         """
         return loops_of_source(self.function)
 
@@ -107,7 +107,10 @@ class Plan:
 
     @property
     def strategy(self) -> str:
-        """How the only loop runs: "independent", "1d", "2d", "nd", "wavefront", "inspected", "relaxed" or "serial"."""
+        """How the only loop runs: "independent", "1d", "2d", "nd", "wavefront", "inspected", "relaxed" or "serial".
+
+        PlanError where the function has several loops, or none: ask `plan.loops[k].strategy` then.
+        """
         return str(self.only.strategy)
 
     @property
@@ -162,7 +165,7 @@ class Plan:
         """The tiles by step and worker of loop number `loop` (the only one, if not given).
 
         Of a loop with `parts` they are those of the part with most dimensions; their coordinates are then values of
-        its formulas (`orion.plan.source_plans.formulas`).
+        its formulas.
         `workers` defaults to the number the plan was made for; the loop runs on no more than it has blocks for.
         PlanError where the plan was made without arguments.
         """
@@ -307,13 +310,13 @@ class Plan:
 
     @ends_in_users_line
     def check(self, workers: int | None = None) -> None:
-        """Prove by isl that the schedule of every loop keeps every dependence; PlanError with the pair where one
-        does not.
+        """Prove by isl that the schedule of every loop keeps every dependence: PlanError with the pair of iterations
+        where isl refutes that, an UnprovedWarning where it can do neither.
 
         Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
         that is run in another order also that the order keeps every dependence of the loop as written, and that the
         schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
-        each iteration is run once and in such an order (`orion.verify.text`). Of arrays that tiles have of
+        each iteration is run once and in such an order. Of arrays that tiles have of
         their own, or copies of, and of reads that see a copy of their array made before the loop, that they may; of
         neighbouring loops that are run as one, that this keeps every dependence between them; of subscripts that
         kernels do not look at, that they lie inside of their arrays (OutOfBoundsError where one leaves its array for

@@ -109,7 +109,8 @@ def buffer(
     update. A worker reads `apply(value, its own sum)`.
 
     `max_delay`: when a worker reads in its k-th iteration of a loop, all updates that others have made in their
-    iterations up to k - max_delay have been applied. Who is too far ahead waits. With 0 updates are applied at once:
+    iterations up to k - max_delay have been applied. That bounds each other worker, not all of them together
+    (docs/guides/late.md has an example). A worker that is too far ahead waits. With 0 updates are applied at once:
     nothing is late, and all dependences are kept.
 
     `helpers` are further arrays of the shape of `w`: `apply(value, update, *helpers)` gets their elements there. Where
