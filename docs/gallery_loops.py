@@ -43,8 +43,8 @@ FIELDS = (
                 "heat_rod",
                 "Heat equation on a rod",
                 "The loop over time stays serial. In each step, Orion shares out the copy of the array and the loop "
-                "over it. The plan has four loops, because two arrays take turns: each of the two lines stands for two of "
-                "them.",
+                "over it. The plan has four loops, because two arrays take turns: each of the two lines stands for two "
+                "of them.",
             ),
             Entry(
                 "gauss_seidel",
