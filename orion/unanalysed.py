@@ -5,7 +5,7 @@ What stands in the way is told in a warning, once; planning and explaining such 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from orion.aside import aside
 from orion.dataclass import dataclass
 from orion.errors import OrionError
-from orion.frontend.outside import Outside, taken
+from orion.frontend.outside import SETTLED, Outside, taken
 
 PLAIN = (bool, int, float, complex, str, np.generic, type(None))
 
@@ -85,10 +85,23 @@ def _wider(arguments: Mapping[str, object]) -> str:
 
 
 def _looked_up(function: FunctionType) -> Iterator[tuple[FunctionType, list[tuple[str, ...]]]]:
-    """The functions that are compiled, with what they may look up outside."""
-    from orion.kernel.build.whole import names_outside, with_helpers
+    """The functions that are compiled, with what they may look up outside: in modules, and in modules of these, each
+    name that stands in one of the functions, also in a text."""
+    from orion.kernel.build.whole import names_outside, outside_of, texts_in, with_helpers
 
-    for one in with_helpers(function):
-        names = [*names_outside(one)]
-        modules = [name for name in names if isinstance(one.__globals__.get(name), ModuleType)]
-        yield one, [*((name,) for name in names), *((name, inner) for name in modules for inner in names)]
+    functions = with_helpers(function)
+    inner = sorted({name for one in functions for name in (*names_outside(one), *texts_in(one))})
+    for one in functions:
+        values = outside_of(one)
+        deeper = [(name, *path) for name, value in values.items() for path in _paths(value, inner, frozenset())]
+        yield one, [*((name,) for name in names_outside(one)), *deeper]
+
+
+def _paths(value: object, names: Iterable[str], around: frozenset[int]) -> Iterator[tuple[str, ...]]:
+    """The paths to what may be looked up in a module."""
+    if not isinstance(value, ModuleType) or value.__name__ in SETTLED or id(value) in around:
+        return
+    for name in names:
+        if hasattr(value, name):
+            yield (name,)
+            yield from ((name, *path) for path in _paths(getattr(value, name), names, around | {id(value)}))

@@ -1,17 +1,24 @@
 """Functions that Numba compiles as they are: their machine code is kept on disk, by all that it depends on."""
 
+import builtins
+import linecache
+import math
 import os
 import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from enum import IntEnum
 from pathlib import Path
-from types import SimpleNamespace
+from textwrap import indent
+from types import ModuleType, SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 from numba.core.bytecode import FunctionIdentity
 
+import orion
 from orion.kernel.build.function_key import function_key
 from orion.kernel.build.machine_code import set_up_compiler
 from orion.unanalysed import outside_of_whole
@@ -206,6 +213,81 @@ def test_values_from_outside_are_told_apart(values):
 @pytest.mark.parametrize("value", [np.ones(2), [1], {1: 2}, object(), SimpleNamespace()])
 def test_what_has_no_text_is_not_kept(value):
     assert key(made("def f(x):\n    return x[0] + C\n", C=value)) is None
+
+
+def in_module(text, **outer):
+    """A function in whose enclosing one a module stands, and the module."""
+    module = ModuleType("settings")
+    module.N, module.inner = 1, ModuleType("inner")
+    module.inner.N = 1
+    space = {"np": np, "settings": module, **outer}
+    whole = f"def make(module):\n{indent(text, '    ')}\n    return f\nf = make(settings)"
+    file = f"<kept {len(linecache.cache)}>"
+    linecache.cache[file] = len(whole), None, whole.splitlines(keepends=True), file
+    exec(compile(whole, file, "exec"), space)
+    return space["f"], module
+
+
+LOOP = "def f(a):\n    out = [0.0]\n    for x in a:\n        out.append(x * {})\n    return out[-1]"
+LOOKING = {
+    "a cell": LOOP.format("module.N"),
+    "deep": LOOP.format("settings.inner.N"),
+    "a text": LOOP.format('getattr(settings, "N")'),
+    "of a helper": LOOP.format("of(settings)"),
+    "Python's": LOOP.format("ORION_TEST_N"),
+}
+
+
+@pytest.mark.parametrize("where", LOOKING)
+@pytest.mark.filterwarnings("ignore::orion.SerialLoopWarning")
+def test_what_is_looked_up_is_that_of_each_call(where, monkeypatch):
+    monkeypatch.setattr(builtins, "ORION_TEST_N", 1, raising=False)
+    plain, module = in_module(LOOKING[where], of=made("def f(m):\n    return m.N"))
+    function = orion.parallel_for(plain)
+    for value in (1, 5, 2.5):
+        module.N = module.inner.N = value
+        monkeypatch.setattr(builtins, "ORION_TEST_N", value)
+        if where == "a text":
+            with pytest.raises(orion.UnsupportedLoopError, match="`getattr` of a module"):
+                function(np.arange(5.0))
+        else:
+            assert function(np.arange(5.0)) == plain(np.arange(5.0)) == 4.0 * value
+
+
+@pytest.mark.parametrize("where", LOOKING)
+def test_modules_of_others_are_not_kept(where, monkeypatch):
+    monkeypatch.setattr(builtins, "ORION_TEST_N", 1, raising=False)
+    function, _ = in_module(LOOKING[where], of=made("def f(m):\n    return m.N"))
+    before = key(function)
+    monkeypatch.setattr(builtins, "ORION_TEST_N", 2)
+    assert before is None or before != key(function)
+
+
+class Named(IntEnum):
+    N = 1
+
+    def __repr__(self):
+        return "N"
+
+
+@pytest.mark.parametrize(
+    "value", [Named.N, numba.njit(_plain), orion.parallel_for(_plain), math, sys, type("C", (), {})]
+)
+def test_values_whose_text_says_less_are_not_kept(value):
+    found = key(made("def f(x):\n    return C(x[0])\n", C=value))
+    assert (found is None) == (value is not math)
+
+
+def test_functions_are_told_apart_by_which_they_are():
+    def scaled(by):
+        def scale(x):
+            return x * by
+
+        return scale
+
+    text = "def f(x):\n    return g(x[0]) + h(x[0]) * k(x[0])\n"
+    g, h = scaled(2), scaled(3)
+    assert key(made(text, g=g, h=h, k=g)) != key(made(text, g=g, h=h, k=h))
 
 
 # ---------------------------------------------------------------- names of code

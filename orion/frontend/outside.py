@@ -6,6 +6,7 @@ function objects new code), or hidden by another of its name is seen: some 0.05 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -99,12 +100,21 @@ def taken(functions: Iterable[tuple[FunctionType, Iterable[tuple[str, ...]]]]) -
                 space = function.__globals__
                 found = space.get(name, MISSING)
                 names[id(space), name] = (space, name, found)
+            if found is MISSING and not _is_pythons(name):
+                found = vars(builtins)[name]
+                names[id(builtins), name] = (vars(builtins), name, found)
             for attribute in inner:
                 if not isinstance(found, ModuleType) or found.__name__ in SETTLED:
                     break
                 owner, found = found, getattr(found, attribute, MISSING)
                 attributes[id(owner), attribute] = (owner, attribute, found)
     return Outside(tuple(names.values()), tuple(cells.values()), tuple(attributes.values()), tuple(versions))
+
+
+def _is_pythons(name: str) -> bool:
+    """Whether a name that no module assigns has no value, or the one that Python gives it."""
+    value = vars(builtins).get(name)
+    return value is None or getattr(value, "__module__", None) == "builtins"
 
 
 def _content(cell: CellType) -> object:

@@ -87,10 +87,20 @@ def _without_defaults(name: str, keywords: Keywords) -> Keywords:
     return tuple((key, value) for key, value in keywords if key != "axis" or value != Const(None, value.span))
 
 
+DECORATORS = frozenset({"numba", "orion"})
+"""The packages whose decorators keep what a function does."""
+
+
 def plain_function(function: object) -> FunctionType | None:
-    """The Python function behind an object: itself, or the one that a Numba dispatcher was made from."""
-    found = getattr(function, "py_func", function)
-    return found if isinstance(found, FunctionType) else None
+    """The Python function behind an object: itself, or the one that Numba or Orion has decorated. Other objects may do
+    something else than a function that they hold, and so does one that Numba was told the types of names in."""
+    if isinstance(function, FunctionType):
+        return function
+    if type(function).__module__.partition(".")[0] not in DECORATORS:
+        return None
+    found = getattr(function, "py_func", None)
+    has_types = bool(getattr(getattr(function, "_compiler", None), "locals", None))
+    return found if isinstance(found, FunctionType) and not has_types else None
 
 
 NOT_KNOWN = "it is not among the functions that Orion can compile"

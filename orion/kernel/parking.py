@@ -25,8 +25,8 @@ sides look at is on a line of memory of its own."""
 
 BOX = 16
 
-IDLE_SPINS, IDLE_YIELDS = 2_000, 4_000
+IDLE_SPINS, IDLE_YIELDS = 300, 6_000
 """How often a parked worker looks for something to do before it lets others have its core, and before it sleeps."""
 
-SPINS = 2_000
+SPINS = 300
 """How often worker 0 looks whether others are done before it lets others have its core."""

@@ -6,18 +6,22 @@ from outside, which Numba makes constants, and on what compiles it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, ModuleType
 
 import numpy as np
 
-from orion.frontend.outside import MISSING, SETTLED, Outside, Version, is_number
+from orion.frontend.outside import MISSING, SETTLED, Outside, Version
 from orion.kernel.build.modules import key_of
 
 FOUND_BY_NAME = (BuiltinFunctionType, type, np.ufunc, type(np.sum))
 """What a name in one of the settled modules says all of."""
+
+
+PLAIN = (bool, int, float, complex, str, bytes, EllipsisType, type(None))
+"""Types, and none that are derived from them, of values whose text says all."""
 
 
 class _UnknownError(Exception):
@@ -29,11 +33,11 @@ def function_key(outside: Outside, arguments: tuple[object, ...]) -> str | None:
     that is not the same in another process by its text."""
     from numba import typeof
 
-    functions = {version.function for version in outside.functions}
+    functions = {version.function: number for number, version in enumerate(outside.functions)}
     try:
         parts = [_version(version) for version in outside.functions]
-        parts += [f"{name}={_outer(value, functions)}" for _, name, value in outside.names]
-        parts += [_outer(value, functions) for _, value in outside.cells]
+        parts += [f"{name}={_described(value, functions)}" for _, name, value in outside.names]
+        parts += [_described(value, functions) for _, value in outside.cells]
         parts += [f".{name}={_described(value, functions)}" for _, name, value in outside.attributes]
         kinds = [_type_name(value, str(typeof(value))) for value in arguments]
     except _UnknownError:
@@ -55,7 +59,7 @@ def _compiler() -> str:
 
 def _version(version: Version) -> str:
     defaults = [*(version.defaults or ()), *(value for _, value in version.keywords)]
-    return f"{code_text(version.function.__code__)} {[_described(value, set()) for value in defaults]}"
+    return f"{code_text(version.function.__code__)} {[_described(value, {}) for value in defaults]}"
 
 
 def code_text(code: CodeType) -> str:
@@ -74,28 +78,25 @@ def code_text(code: CodeType) -> str:
 
 
 def _constants(values: Iterable[object]) -> list[str]:
-    return [code_text(one) if isinstance(one, CodeType) else _described(one, set()) for one in values]
+    return [code_text(one) if isinstance(one, CodeType) else _described(one, {}) for one in values]
 
 
-def _outer(value: object, functions: set[FunctionType]) -> str:
-    """The text for what a name of the function itself stands for: of a module, what is used of it is told of too."""
-    return f"module {value.__name__}" if isinstance(value, ModuleType) else _described(value, functions)
-
-
-def _described(value: object, functions: set[FunctionType]) -> str:
-    """A text that stands for a value in every process. `functions` are those whose code is told of elsewhere."""
-    plain = getattr(value, "py_func", value)
-    if isinstance(value, tuple | frozenset) and type(value) in (tuple, frozenset):
-        inner = _constants(value)
-        return f"{type(value).__name__} {inner if isinstance(value, tuple) else sorted(inner)}"
-    if is_number(value) or isinstance(value, str | bytes | EllipsisType | None) or value is MISSING:
-        return "missing" if value is MISSING else f"{type(value).__name__} {value!r}"
+def _described(value: object, functions: Mapping[FunctionType, int]) -> str:
+    """A text that stands for a value in every process. `functions` are those whose code is told of, with numbers."""
+    kind = type(value)
+    if value is MISSING:
+        return "missing"
+    if kind in (tuple, frozenset):
+        inner = _constants(value)  # type: ignore[arg-type]
+        return f"{kind.__name__} {inner if kind is tuple else sorted(inner)}"
+    if kind in PLAIN or (isinstance(value, np.generic) and kind.__module__ == "numpy"):
+        return f"{kind.__name__} {value!r}"
     if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in SETTLED:
         return f"module {value.__name__}"
-    if isinstance(plain, FunctionType) and plain in functions:
-        return f"function {type(value).__name__} {plain.__module__}.{plain.__qualname__}"
+    if isinstance(value, FunctionType) and value in functions:
+        return f"function {functions[value]}"
     if isinstance(value, FOUND_BY_NAME) and _module_of(value) in SETTLED:
-        return f"{type(value).__name__} {_module_of(value)}.{getattr(value, '__qualname__', value.__name__)}"
+        return f"{kind.__name__} {_module_of(value)}.{getattr(value, '__qualname__', value.__name__)}"
     raise _UnknownError
 
 

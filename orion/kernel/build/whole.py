@@ -22,6 +22,8 @@ from numba.core.registry import CPUDispatcher
 
 from orion import keyed_random
 from orion.arrays.parts import are_small
+from orion.frontend.outside import SETTLED
+from orion.frontend.parse_calls import plain_function
 from orion.kernel.build.builtin_functions import IN_PLACE
 from orion.kernel.build.differing import differing
 from orion.kernel.build.failing import Lines
@@ -149,6 +151,12 @@ def names_outside(function: FunctionType) -> Iterator[str]:
         yield from (*code.co_names, *code.co_freevars)
 
 
+def texts_in(function: FunctionType) -> Iterator[str]:
+    """The texts in the code of a function that may be names, as for `getattr`."""
+    for code in _codes(function):
+        yield from (one for one in code.co_consts if isinstance(one, str) and one.isidentifier())
+
+
 def _codes(function: FunctionType) -> list[CodeType]:
     """The code of a function, and of those that are defined in it."""
     found = [function.__code__]
@@ -161,8 +169,8 @@ def helpers_of(function: FunctionType) -> dict[str, FunctionType]:
     """The functions in Python that it may call by a name of its own, decorated ones too."""
     found = {}
     for name, value in outside_of(function).items():
-        plain = getattr(value, "py_func", value)
-        if isinstance(plain, FunctionType) and not isinstance(value, CPUDispatcher):
+        plain = plain_function(value)
+        if plain is not None and not isinstance(value, CPUDispatcher):
             found[name] = plain
     return found
 
@@ -218,9 +226,16 @@ def otherwise(function: FunctionType) -> str:
                 return f"`{name}` from outside would be a constant to it"
             if _is_random(value):
                 return RANDOM
+            if _is_of_user(value) and "getattr" in names_outside(one):
+                return "`getattr` of a module would be a constant to it"
             if value is keyed_random.random:
                 return "`orion.random` is compiled in loops that are analysed alone"
     return ""
+
+
+def _is_of_user(value: object) -> bool:
+    """Whether an object is a module whose names may stand for something else later."""
+    return isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in SETTLED
 
 
 def _defaults(function: FunctionType) -> dict[str, object]:
