@@ -1,5 +1,6 @@
 """`orion explain --fix`: mends of serial loops, applied, planned, run and compared with what was there."""
 
+import ast
 import json
 import os
 import stat
@@ -15,7 +16,9 @@ from orion.api import parallel_for
 from orion.cli.cli import main
 from orion.cli.loading import load_functions
 from orion.cli.mends import command
+from orion.cli.mends.kinds import Site, first_that_leaves, other_name_than_the_bound
 from orion.cli.mends.text import ChangedError, Edit, Source, applied, read_file
+from orion.reasons import Hint, Reason
 
 HEAD = "import numpy as np\nimport orion\n\n\n@orion.parallel_for\n"
 N = 240
@@ -25,6 +28,12 @@ def f(W, b):
     for i in range(b.shape[0]):
         if b[i] > 0.5:
             W[0] = b[i]
+"""
+UP_TO = """
+def f(a, b, n):
+    for i in range(n):
+        b[i] = 2.0 * a[i]
+        n = 3
 """
 UNTIL = """
 def f(a, limit):
@@ -93,8 +102,6 @@ def whole(seed=0):
 
 
 CASES = {
-    "an element that many may set": (LAST, lambda: (vector(), vector(1))),
-    "an element that none sets": (LAST, lambda: (vector(), np.zeros(N))),
     "break": (UNTIL, lambda: (vector(), 0.99)),
     "break at once": (UNTIL, lambda: (vector(), -1.0)),
     "no break": (UNTIL, lambda: (vector(), 2.0)),
@@ -219,6 +226,66 @@ def f(W, b):
             W[0] = b[i] * 0.5
             W[1] = W[0] + 1.0
 """,
+    "an element that many may set": LAST,
+    "an element read by another name": """
+def f(W, a, b, k):
+    v = W
+    for i in range(a.shape[0]):
+        W[k] = a[i]
+        b[i] = v[k]
+""",
+    "a line left of the statement that it continues": """
+def f(a, b, x):
+    for i in range(a.shape[0]):
+        if b[i] == x:
+            return (i +
+        10000 + i)
+        a[i] = 0.0
+    return -1
+""",
+    "a line of the rest left of its statement": """
+def f(a, limit):
+    for i in range(a.shape[0]):
+        if a[i] > limit:
+            break
+        a[i] = (2.0 *
+    a[i])
+""",
+    "a text over several lines": """
+def f(a, b, x):
+    for i in range(a.shape[0]):
+        if b[i] == x:
+            return '''a
+            b'''
+        a[i] = 0.0
+    return ""
+""",
+    "the bound is set in an if": """
+def f(a, n, c):
+    if c > 0:
+        for i in range(n):
+            a[i] *= 2.0
+            n = 3
+    return n
+""",
+    "the bound is set in a while": """
+def f(a, n, c):
+    while c > 0:
+        for i in range(n):
+            a[i] *= 2.0
+            n = 3
+        c -= 1
+    return n
+""",
+    "the bound may have no value before": """
+def f(a, c):
+    if c > 0:
+        n = 5
+    for i in range(n):
+        a[i] *= 2.0
+        n = 3
+    return n
+""",
 }
 
 
@@ -232,8 +299,81 @@ def test_what_is_not_sure_to_be_right_is_not_offered(name, capsys):
     assert path.read_bytes() == before
 
 
+ALIASES = {
+    "a name": "v = a",
+    "another name of it": "w = a\n    v = w",
+    "one of two": "v, w = a, b",
+    "a part": "v = a[:]",
+    "a reversed part": "v = a[::-1]",
+    "transposed": "v = a.T",
+    "of another shape": "v = a.reshape(a.shape[0])",
+    "a call": "v = np.asarray(a)",
+    "two at once": "w = v = a",
+    "a walrus": "(v := a)",
+    "by annotation": "v: object = a",
+    "one or the other": "v = a if t > 0 else b",
+    "the other way": "v = a\n    a = v",
+}
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_another_name_of_what_the_loop_writes_is_not_mended(name, capsys):
+    text = f"""
+def f(a, b, t):
+    {ALIASES[name]}
+    for i in range(a.shape[0] - 1):
+        if v[i] > t:
+            return i
+        a[i + 1] = 100.0
+    return -1
+"""
+    path = written(text)
+    before = path.read_bytes()
+    main(["explain", "train.py", "--fix"])
+    assert "---" not in capsys.readouterr().out
+    assert path.read_bytes() == before
+    assert first_that_leaves(site_of(text)) is None
+    assert first_that_leaves(site_of(text.replace(ALIASES[name], "v = b + 1.0"))) is not None
+
+
+def test_rows_bound_by_a_loop_are_not_mended():
+    text = """
+def f(A, t):
+    for v in A:
+        for i in range(A.shape[1] - 1):
+            if v[i] > t:
+                break
+            A[0, i + 1] = 100.0
+"""
+    assert first_that_leaves(site_of(text)) is None
+
+
+def test_arguments_are_arrays_of_their_own():
+    text = "def f(a, b, t):\n    for i in range(9):\n        if b[i] > t:\n            break\n        a[i + 1] = 1.0\n"
+    assert first_that_leaves(site_of(text)) is not None
+
+
+@pytest.mark.parametrize("name", ["a line left of the statement that it continues", "a text over several lines"])
+def test_text_is_not_cut(name):
+    assert first_that_leaves(site_of(NOT_MENDED[name])) is None
+
+
+@pytest.mark.parametrize("name", [one for one in NOT_MENDED if one.startswith("the bound")])
+def test_a_bound_without_a_value_on_every_path(name):
+    assert other_name_than_the_bound(site_of(NOT_MENDED[name], Hint.LAST.format(name="n"))) is None
+    assert other_name_than_the_bound(site_of(BOUND, Hint.LAST.format(name="n"))) is not None
+
+
+def site_of(text, hint=Hint.EXIT):
+    """The innermost loop, as if its plan had this hint."""
+    source = Source(text)
+    (function,) = source.tree.body
+    loop = [node for node in ast.walk(function) if isinstance(node, ast.For)][-1]
+    return Site(source, function, loop, (Reason.of("ORN101", "", hint=hint),), False)
+
+
 def test_a_function_that_stays_serial_is_left_as_it_is(capsys):
-    text = LAST + "    for i in range(b.shape[0] - 1):\n        b[i + 1] = np.sin(b[i])\n"
+    text = UP_TO + "    for i in range(b.shape[0] - 1):\n        b[i + 1] = np.sin(b[i])\n"
     path = written(text)
     before = path.read_bytes()
     assert main(["explain", "train.py", "--fix", "--check"]) == 1
@@ -243,12 +383,12 @@ def test_a_function_that_stays_serial_is_left_as_it_is(capsys):
 
 def test_two_loops_of_one_function_and_two_functions_are_mended():
     second = UNTIL.replace("def f", "\n\n@orion.parallel_for\ndef g")
-    twice = LAST + "    for k in range(b.shape[0]):\n        if b[k] > 0.7:\n            W[1] = b[k]\n"
+    twice = UP_TO.replace("b, n", "b, n, m") + "    for k in range(m):\n        a[k] *= 3.0\n        m = 2\n"
     path = written(twice + second)
     before = {name: one.serial for name, one in functions(path).items()}
     assert main(["explain", "train.py", "--fix", "--check"]) == 0
     after = functions(path)
-    for name, given in (("f", (vector(), vector(1))), ("g", (vector(), 0.99))):
+    for name, given in (("f", (vector(), vector(1), 100, 50)), ("g", (vector(), 0.99))):
         for mine, its in zip(outcome(after[name], copies(given)), outcome(before[name], copies(given)), strict=True):
             np.testing.assert_array_equal(mine, its)
 
@@ -258,10 +398,10 @@ def copies(given):
 
 
 def test_one_function_alone_is_mended():
-    path = written(LAST + UNTIL.replace("def f", "\n\n@orion.parallel_for\ndef g"))
+    path = written(UP_TO + UNTIL.replace("def f", "\n\n@orion.parallel_for\ndef g"))
     main(["explain", "train.py:g", "--fix"])
     text = path.read_text()
-    assert "            W[0] = b[i]\n" in text
+    assert "        n = 3\n" in text
     assert "if i < first:" in text
 
 
@@ -308,25 +448,25 @@ def test_wide_letters_before_a_change():
 
 
 def test_a_file_without_a_last_line_end(capsys):
-    path = written(LAST.rstrip("\n"))
+    path = written(UP_TO.rstrip("\n"))
     assert main(["explain", "train.py", "--fix"]) == 0
-    assert path.read_text().endswith("            W_last = b[i]\n    W[0] = W_last\n")
+    assert path.read_text().endswith("        n_new = 3")
     assert "\\ No newline at end of file" in capsys.readouterr().out
 
 
 def test_permissions_and_links_stay(folder):
-    path = written(LAST, "real.py")
+    path = written(UP_TO, "real.py")
     path.chmod(0o640)
     Path("train.py").symlink_to("real.py")
     main(["explain", "train.py", "--fix"])
     assert Path("train.py").is_symlink()
-    assert "W_last" in path.read_text()
+    assert "n_new" in path.read_text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert sorted(one.name for one in folder.iterdir() if one.is_file()) == ["real.py", "train.py"]
 
 
 def test_a_file_that_changes_meanwhile_is_left_alone(monkeypatch, capsys):
-    path = written(LAST)
+    path = written(UP_TO)
     real = command.mended
 
     def meanwhile(*given):
@@ -342,7 +482,7 @@ def test_a_file_that_changes_meanwhile_is_left_alone(monkeypatch, capsys):
 
 
 def test_a_write_that_fails_leaves_the_file(monkeypatch, capsys):
-    path = written(LAST)
+    path = written(UP_TO)
     before = path.read_bytes()
 
     def refuse(*_):
@@ -356,16 +496,16 @@ def test_a_write_that_fails_leaves_the_file(monkeypatch, capsys):
 
 
 def test_modules_beside_the_file_are_found():
-    Path("limits.py").write_text("LIMIT = 0.5\n")
+    Path("limits.py").write_text("LIMIT = 3\n")
     path = written(
-        LAST.replace("0.5", "LIMIT"), head=HEAD.replace("import orion", "import orion\nfrom limits import LIMIT")
+        UP_TO.replace("n = 3", "n = LIMIT"), head=HEAD.replace("import orion", "import orion\nfrom limits import LIMIT")
     )
     main(["explain", "train.py", "--fix"])
-    assert "W_last" in path.read_text()
+    assert "n_new" in path.read_text()
 
 
 def test_notebooks_are_not_changed(capsys):
-    cell = {"cell_type": "code", "execution_count": 1, "source": (HEAD + LAST.lstrip("\n")).splitlines(keepends=True)}
+    cell = {"cell_type": "code", "execution_count": 1, "source": (HEAD + UP_TO.lstrip("\n")).splitlines(keepends=True)}
     Path("book.ipynb").write_text(json.dumps({"cells": [cell], "nbformat": 4, "metadata": {}}))
     assert main(["explain", "book.ipynb", "--fix"]) == 2
     assert "a notebook is not changed" in capsys.readouterr().err
@@ -377,7 +517,7 @@ def test_edits_that_overlap_are_refused():
 
 
 def test_a_read_file_writes_only_over_itself():
-    path = written(LAST)
+    path = written(UP_TO)
     file = read_file(path)
     path.write_text("x")
     with pytest.raises(ChangedError):

@@ -14,13 +14,18 @@ from tests.trials import TIMES
 AHEAD = ("x = b[i]", "x = a[i] * 2.0", "y = x + 1.0", "x = x + b[i]", "x = A[i, 0]", "a[i] = 1.0")
 TESTS = (
     "b[i] > c", "a[i] > c", "a[i - 1] > c", "x > c", "s > c", "A[i, 0] > c", "W[0] > c", "a[i] > c and b[i] > c",
-    "k > 9",
+    "k > 9", "v[i] > c", "row[0] > c",
 )  # fmt: skip
 REST = (
     "a[i] = b[i] * 2.0", "a[i] += 1.0", "a[i + 1] = b[i]", "b[i] = a[i]", "s += a[i]", "x = 0.0", "i = i + 1", "n = 3",
     "row = A[i]", "row[0] = 9.0", "A[i, 0] = 9.0", "A[i + 1, 0] = 9.0", "W[0] = b[i]", "W[0] += b[i]", "W[1] = a[i]",
     "k += 1", "x += b[i]", "v = a", "v[i + 1] = 7.0", "for j in range(2):\n            a[i] += j", "continue",
     "if b[i] > 0.5:\n            W[0] = b[i]", "if b[i] > 0.5:\n            break", "a[i] = i", "b[i + 1] = n",
+)  # fmt: skip
+VIEWS = (
+    "v, row = b, A[0]", "v = a", "v = a[:]\n    row = A[0]", "row = v = a", "(v := a)", "v = a.T\n    row = A.T",
+    "v = a.reshape(12)\n    row = b", "w = b[::-1]\n    v = w", "v = b.copy()\n    row = W.copy()",
+    "v, row = b + 1.0, A[0] * 2.0", "for row in A:\n        v = a", "v = W if c > 0.5 else a",
 )  # fmt: skip
 RANGES = (
     "range(n)",
@@ -39,11 +44,22 @@ def drawn(seed: int) -> str:
     if choose((True, True, False)):
         lines += [
             f"if {choose(TESTS)}:",
-            "    " + choose(("break", "break", "return i", "return s + x", "return a[i]")),
+            "    "
+            + choose(
+                (
+                    "break",
+                    "break",
+                    "return i",
+                    "return s + x",
+                    "return a[i]",
+                    "return (i +\n    1 + i)",
+                    "return (i +\n                  1)",
+                )
+            ),
         ]
     lines += [choose(REST) for _ in range(choose((1, 2, 3)))]
     body = "\n".join(f"        {line}" for line in lines)
-    around = "    v, row, x, y, s, k, i = b, A[0], 0.0, 0.0, 0.0, 0, 0\n"
+    around = f"    {choose(VIEWS)}\n    x, y, s, k, i = 0.0, 0.0, 0.0, 0, 0\n"
     return f"def f(a, b, A, W, c, n):\n{around}    for i in {choose(RANGES)}:\n{body}\n    {choose(AFTER)}\n"
 
 
@@ -54,7 +70,7 @@ def outcome(text: str, seed: int):
     given = [rng.random(12), rng.random(12), rng.random((12, 2)), rng.random(2)]
     try:
         returned = scope["f"](*given, rng.choice([0.3, 0.9, 1.5]), 10)
-    except IndexError:
+    except (IndexError, NameError, TypeError, ValueError):
         return None
     return [*given, np.array(returned, float)]
 
@@ -62,7 +78,7 @@ def outcome(text: str, seed: int):
 def sites(text: str):
     source = Source(text)
     (function,) = source.tree.body
-    loop = next(node for node in function.body if isinstance(node, ast.For))
+    loop = next(node for node in function.body if isinstance(node, ast.For) and ast.unparse(node.target) == "i")
     hints = [Hint.EXIT, *(Hint.ELEMENTS.format(array=name) for name in ("W", "a")), Hint.VARIABLE.format(name="i")]
     reasons = tuple(Reason.of("ORN101", "", hint=hint) for hint in (*hints, Hint.LAST.format(name="n")))
     return Site(source, function, loop, reasons, False)

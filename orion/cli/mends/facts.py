@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 PURE_OWNERS = ("np", "numpy", "math")
+CHANGE = ("copyto", "put", "putmask", "put_along_axis", "place", "fill_diagonal", "random", "shuffle")
 PURE = ("abs", "min", "max", "len", "int", "float", "bool", "range")
 
 
@@ -92,17 +93,20 @@ def is_pure(*nodes: ast.AST) -> bool:
     for node in walked(nodes):
         if isinstance(node, ast.NamedExpr | ast.Yield | ast.YieldFrom | ast.Await | ast.Lambda):
             return False
-        if isinstance(node, ast.Call) and not _is_pure_function(node.func):
+        if isinstance(node, ast.Call) and not is_pure_call(node):
             return False
     return True
 
 
-def _is_pure_function(node: ast.expr) -> bool:
-    match node:
+def is_pure_call(call: ast.Call) -> bool:
+    """Whether a call changes none of its arguments."""
+    if any(one.arg in (None, "out", "copy") for one in call.keywords):
+        return False
+    match call.func:
         case ast.Name(name):
             return name in PURE
         case ast.Attribute(ast.Name(owner), name):
-            return owner in PURE_OWNERS and name not in ("copyto", "put", "place", "fill_diagonal", "random", "shuffle")
+            return owner in PURE_OWNERS and name not in CHANGE
         case _:
             return False
 
@@ -111,53 +115,3 @@ def has_long_text(*nodes: ast.AST) -> bool:
     """Whether a text goes over several lines, which another indentation would change."""
     texts = (node for node in walked(nodes) if isinstance(node, ast.Constant | ast.JoinedStr))
     return any((node.end_lineno or node.lineno) > node.lineno for node in texts)
-
-
-def is_at_top(function: ast.FunctionDef, node: ast.stmt) -> bool:
-    """Whether a statement stands in no loop of its function, so that it runs once."""
-    loops = [one for one in ast.walk(function) if isinstance(one, ast.For | ast.While) and one is not node]
-    return not any(inner is node for loop in loops for inner in ast.walk(loop))
-
-
-def is_changed_unseen(function: ast.FunctionDef, names: set[str]) -> bool:
-    """Whether a function may change arrays of these names by another name, which may be a view, or by a call."""
-    views = set(names)
-    while True:
-        found = views | {name for node in ast.walk(function) for name in _bound_to(node, views)}
-        if found == views:
-            break
-        views = found
-    for node in ast.walk(function):
-        match node:
-            case ast.AugAssign(target=ast.Name(name)) | ast.AugAssign(target=ast.Subscript(ast.Name(name))) if (
-                name in views - names
-            ):
-                return True
-            case ast.Subscript(ast.Name(name), ctx=ast.Store()) if name in views - names:
-                return True
-            case ast.Call(function_called, arguments) if not _is_pure_function(function_called):
-                if loaded(*arguments, *node.keywords, function_called) & views:
-                    return True
-            case _:
-                pass
-    return False
-
-
-def _bound_to(node: ast.AST, names: set[str]) -> set[str]:
-    """The names that a node binds to what may be a view of arrays."""
-    match node:
-        case ast.Assign(targets, value) if not isinstance(value, ast.BinOp | ast.Compare | ast.Constant):
-            return _bound(*targets) - names if loaded(value) & names else set()
-        case ast.For(target, space):
-            return _bound(target) - names if loaded(space) & names and not _is_range(space) else set()
-        case _:
-            return set()
-
-
-def _bound(*targets: ast.expr) -> set[str]:
-    """The names that are bound, rather than elements stored."""
-    return {node.id for node in walked(targets) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-
-
-def _is_range(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"

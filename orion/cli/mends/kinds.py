@@ -7,11 +7,10 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from orion.cli.mends.aliases import elements_changed, has_another_name, is_changed_unseen
 from orion.cli.mends.facts import (
     has_long_text,
     has_own_elements,
-    is_at_top,
-    is_changed_unseen,
     is_pure,
     loaded,
     stored,
@@ -53,47 +52,12 @@ class Site:
         at = self.source.line_start(self.loop.lineno)
         return Edit(at, at, f"{self.source.indentation(self.loop)}{text}{self.source.newline}")
 
-    def after(self, text: str) -> Edit:
-        """A statement after the loop."""
-        at = self.source.line_end(self.loop.end_lineno or self.loop.lineno)
-        begin = "" if self.source.text[:at].endswith(("\n", "\r")) else self.source.newline
-        return Edit(at, at, f"{begin}{self.source.indentation(self.loop)}{text}{self.source.newline}")
-
     def renamed(self, node: ast.Name, name: str) -> Edit:
         """Another name in the place of one."""
         return Edit(self.source.start(node), self.source.end(node), name)
 
 
 Edits = list[Edit]
-
-
-# ------------------------------------------------------------ elements that many iterations set
-
-
-def scalar_stored_afterwards(site: Site) -> Edits | None:
-    """`W[0] = v` in the loop: a scalar that the loop sets, stored after it. Nothing else in the loop uses the array."""
-    for _, array in site.hinted(Hint.ELEMENTS):
-        uses = [node for node in ast.walk(site.loop) if isinstance(node, ast.Name) and node.id == array]
-        targets = [node for node in walked([site.loop]) if isinstance(node, ast.Assign) for node in node.targets]
-        elements = [one for one in targets if isinstance(one, ast.Subscript) and one.value in uses]
-        leaves = any(isinstance(node, ast.Return | ast.Raise | ast.Assert) for node in ast.walk(site.loop))
-        if not uses or len(elements) != len(uses) or site.loop.orelse or leaves:
-            continue
-        if is_changed_unseen(site.function, {array}):
-            continue
-        places = {ast.dump(one.slice) for one in elements}
-        place = elements[0].slice
-        if len(places) > 1 or loaded(place) & stored(site.loop) or not is_pure(place) or _has_slice(place):
-            continue
-        name = site.fresh(f"{array}_last")
-        element = site.source.of(elements[0])
-        new = [Edit(site.source.start(one), site.source.end(one), name) for one in elements]
-        return [site.before(f"{name} = {element}"), *new, site.after(f"{element} = {name}")]
-    return None
-
-
-def _has_slice(node: ast.expr) -> bool:
-    return any(isinstance(one, ast.Slice) for one in ast.walk(node))
 
 
 # ------------------------------------------------------------ values from before the loop
@@ -121,7 +85,7 @@ def copy_before_the_loop(site: Site) -> Edits | None:
         ]
         if not reads or any(_may_be_written_before(node, array, body) for node in reads):
             return None
-        if is_changed_unseen(site.function, {array}):
+        if is_changed_unseen(site.function, {array}) or has_another_name(site.function, {array}):
             return None
         name = site.fresh(f"{array}_before")
         names = [one for one in reads if isinstance(one, ast.Name)]
@@ -205,6 +169,7 @@ def _may_go_ahead(
     both = read & stored(*rest)
     is_free = all(has_own_elements(site.loop, name) for name in both) and not values_read(site.loop.iter) & both
     is_free = is_free and not is_changed_unseen(site.function, read - own)
+    is_free = is_free and not has_another_name(site.function, elements_changed(site.loop))
     is_simple = all(map(_sets_a_name, ahead)) and is_pure(*ahead, test.test, site.loop.iter)
     is_unused = not own & stored(*rest) and not loaded(site.loop.iter) & own
     read_first: set[str] = set()
@@ -219,7 +184,20 @@ def _may_go_ahead(
         is_last = not read_outside(site.function, site.loop, lambda name: name not in own)
     alone = all(map(site.source.stands_alone, (*ahead, test, *rest, leaving)))
     alone = alone and site.loop.iter.end_lineno == site.loop.lineno
-    return is_free and is_simple and is_unused and is_last and alone and not has_long_text(*ahead, test, *rest)
+    alone = alone and _can_be_indented(site, leaving) and not has_long_text(*ahead, test, *rest)
+    return is_free and is_simple and is_unused and is_last and alone
+
+
+def _can_be_indented(site: Site, leaving: ast.stmt) -> bool:
+    """Whether no line stands left of the statement that it continues: what is cut from lines is their indentation."""
+    source, loop = site.source, site.loop
+    for first, last, begin in (
+        (loop.body[0].lineno, loop.end_lineno or loop.lineno, source.indentation(loop.body[0])),
+        (leaving.lineno, leaving.end_lineno or leaving.lineno, source.indentation(leaving)),
+    ):
+        if any(line.strip() and not line.startswith(begin) for line in source.rows(first, last)):
+            return False
+    return not source.indentation(loop.body[0]).removeprefix(source.indentation(loop)).strip()
 
 
 def _sets_a_name(node: ast.stmt) -> bool:
@@ -265,7 +243,7 @@ def other_loop_variable(site: Site) -> Edits | None:
         at = next((k for k, one in enumerate(loop.body) if name in stored(one)), -1)
         first = loop.body[at]
         is_read = read_outside(site.function, loop, lambda one: one != name)  # noqa: B023 - called at once
-        if at < 0 or not _sets_a_name(first) or is_read:
+        if at < 0 or not _sets_a_name(first) or is_read or loop.orelse:
             continue
         assert isinstance(first, ast.Assign)
         target, new = first.targets[0], site.fresh(f"{name}_new")
@@ -275,9 +253,10 @@ def other_loop_variable(site: Site) -> Edits | None:
 
 
 def other_name_than_the_bound(site: Site) -> Edits | None:
-    """`for i in range(n): n = …`: another name, which has the value of the first before the loop."""
+    """`for i in range(n): n = …`: another name, which has the value of the first before the loop. The loop stands
+    directly in the function, and the first has a value there on every path."""
     for _, name in site.hinted(Hint.LAST):
-        if not is_at_top(site.function, site.loop) or name in loaded(*site.loop.body):
+        if not _has_a_value(site, name) or name in loaded(*site.loop.body) or _is_bound_otherwise(site, name):
             continue
         end = site.loop.end_lineno or site.loop.lineno
         inside = {id(node) for node in walked(site.loop.body)}
@@ -288,8 +267,24 @@ def other_name_than_the_bound(site: Site) -> Edits | None:
     return None
 
 
+def _has_a_value(site: Site, name: str) -> bool:
+    """Whether a loop stands directly in its function, and a name has a value before it on every path."""
+    function, given = site.function, site.function.args
+    at = next((k for k, one in enumerate(function.body) if one is site.loop), -1)
+    arguments = {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    before = [one.targets for one in function.body[: max(at, 0)] if isinstance(one, ast.Assign)]
+    is_set = any(isinstance(one, ast.Name) and one.id == name for targets in before for one in targets)
+    return at >= 0 and (name in arguments or is_set)
+
+
+def _is_bound_otherwise(site: Site, name: str) -> bool:
+    """Whether another name would not do: the loop variable has it, an `else` may read it, or something keeps names."""
+    keep = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.Global | ast.Nonlocal | ast.Delete
+    is_kept = any(isinstance(node, keep) for node in walked(site.function.body))
+    return is_kept or bool(site.loop.orelse) or name in stored(site.loop.target)
+
+
 KINDS: dict[str, Callable[[Site], Edits | None]] = {
-    "a scalar that the loop sets, stored after it": scalar_stored_afterwards,
     "reads from a copy made before the loop": copy_before_the_loop,
     "the first iteration that leaves is found in a loop of its own": first_that_leaves,
     "another name for what the body assigns to the loop variable": other_loop_variable,
