@@ -11,7 +11,7 @@ from orion.cli.mends.text import Source, applied
 from orion.reasons import Hint, Reason
 from tests.trials import TIMES
 
-AHEAD = ("x = b[i]", "x = a[i] * 2.0", "y = x + 1.0", "x = x + b[i]", "x = A[i, 0]", "a[i] = 1.0")
+AHEAD = ("x = b[i]", "x = a[i] * 2.0", "y = x + 1.0", "x = x + b[i]", "x = A[i, 0]", "a[i] = 1.0", "x = v[i] + 1.0")
 TESTS = (
     "b[i] > c", "a[i] > c", "a[i - 1] > c", "x > c", "s > c", "A[i, 0] > c", "W[0] > c", "a[i] > c and b[i] > c",
     "k > 9", "v[i] > c", "row[0] > c",
