@@ -27,6 +27,8 @@ VIEWS = (
     "v = a.reshape(12)\n    row = b", "w = b[::-1]\n    v = w", "v = b.copy()\n    row = W.copy()",
     "v, row = b + 1.0, A[0] * 2.0", "for row in A:\n        v = a", "v = W if c > 0.5 else a",
 )  # fmt: skip
+SEEN = ("v[i] > c", "row[0] > c", "b[i] > c")
+SET = ("a[i + 1] = 7.0", "b[i + 1] = 7.0", "A[i + 1, 0] = 7.0", "A[0, 0] = 7.0")
 RANGES = (
     "range(n)",
     "range(1, n)",
@@ -58,6 +60,8 @@ def drawn(seed: int) -> str:
             ),
         ]
     lines += [choose(REST) for _ in range(choose((1, 2, 3)))]
+    if choose((True, False, False)):  # where another name of an array that is written matters most
+        lines = [f"if {choose(SEEN)}:", f"    {choose(('break', 'return i'))}", choose(SET)]
     body = "\n".join(f"        {line}" for line in lines)
     around = f"    {choose(VIEWS)}\n    x, y, s, k, i = 0.0, 0.0, 0.0, 0, 0\n"
     return f"def f(a, b, A, W, c, n):\n{around}    for i in {choose(RANGES)}:\n{body}\n    {choose(AFTER)}\n"
