@@ -11,7 +11,7 @@ from orion.cli.mends.text import Source, applied
 from orion.reasons import Hint, Reason
 from tests.trials import TIMES
 
-AHEAD = ("x = b[i]", "x = a[i] * 2.0", "y = x + 1.0", "x = x + b[i]", "x = A[i, 0]", "a[i] = 1.0")
+AHEAD = ("x = b[i]", "x = a[i] * 2.0", "y = x + 1.0", "x = x + b[i]", "x = A[i, 0]", "a[i] = 1.0", "x = v[i] + 1.0")
 TESTS = (
     "b[i] > c", "a[i] > c", "a[i - 1] > c", "x > c", "s > c", "A[i, 0] > c", "W[0] > c", "a[i] > c and b[i] > c",
     "k > 9", "v[i] > c", "row[0] > c",
@@ -27,6 +27,8 @@ VIEWS = (
     "v = a.reshape(12)\n    row = b", "w = b[::-1]\n    v = w", "v = b.copy()\n    row = W.copy()",
     "v, row = b + 1.0, A[0] * 2.0", "for row in A:\n        v = a", "v = W if c > 0.5 else a",
 )  # fmt: skip
+SEEN = ("v[i] > c", "row[0] > c", "b[i] > c")
+SET = ("a[i + 1] = 7.0", "b[i + 1] = 7.0", "A[i + 1, 0] = 7.0", "A[0, 0] = 7.0")
 RANGES = (
     "range(n)",
     "range(1, n)",
@@ -58,6 +60,8 @@ def drawn(seed: int) -> str:
             ),
         ]
     lines += [choose(REST) for _ in range(choose((1, 2, 3)))]
+    if choose((True, False, False)):  # where another name of an array that is written matters most
+        lines = [f"if {choose(SEEN)}:", f"    {choose(('break', 'return i'))}", choose(SET)]
     body = "\n".join(f"        {line}" for line in lines)
     around = f"    {choose(VIEWS)}\n    x, y, s, k, i = 0.0, 0.0, 0.0, 0, 0\n"
     return f"def f(a, b, A, W, c, n):\n{around}    for i in {choose(RANGES)}:\n{body}\n    {choose(AFTER)}\n"
