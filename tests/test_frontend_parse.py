@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from types import SimpleNamespace
 
+import numba
 import numpy as np
 import pytest
 
@@ -271,7 +271,7 @@ def test_helpers_are_parsed_once_callees_first():
 
 
 def test_a_compiled_helper_is_read_from_its_python_function():
-    compiled = SimpleNamespace(py_func=square)
+    compiled = numba.njit(square)
 
     def caller(a, n):
         for i in range(n):
