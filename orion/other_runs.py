@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Mapping
 from itertools import count
 from operator import itemgetter
@@ -58,21 +59,26 @@ class OtherRuns(Generic[P, R]):
         return bool(self._unanalysed)
 
     @property
+    @abstractmethod
     def last_run(self) -> LastRun | None:
-        raise NotImplementedError
+        """What the last call has run."""
 
     @property
+    @abstractmethod
     def py_func(self) -> FunctionType:
-        raise NotImplementedError
+        """The undecorated function, as other packages ask for it."""
 
+    @abstractmethod
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Numbers, dict[str, Any]]:
-        raise NotImplementedError
+        """The arguments of a call by the names of the parameters."""
 
+    @abstractmethod
     def _compiled_as_it_is(self, arguments: Mapping[str, Any], why: OrionError) -> Unanalysed:
-        raise NotImplementedError
+        """The function compiled by Numba without a plan; raises `why` where Numba does not compile it."""
 
+    @abstractmethod
     def _warn_if_serial(self, prepared: Prepared) -> None:
-        raise NotImplementedError
+        """Warn once of each serial loop of a prepared call."""
 
     @ends_in_users_line
     def verify(self, *args: P.args, **kwargs: P.kwargs) -> Verification:

@@ -54,8 +54,8 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured: the bandwidth of one thread that copies memory, in GB/s read and written, the number of cores
-    that computing threads got at once, and the seconds that measuring took."""
+    """Measurements of the machine: bandwidth of one thread that copies memory, in GB/s read and written; cores that
+    computing threads got at once; seconds that it took."""
 
     gigabytes: float
     cores: float
@@ -73,8 +73,8 @@ class Blas:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What `orion doctor` has found. `cores` are those that the process may use: the smaller of its `affinity` and its
-    `quota`. `trouble` says what is wrong with Orion's variables of the environment."""
+    """Findings of `orion doctor`. `cores` are those that the process may use: the smaller of its `affinity` and its
+    `quota`. `trouble` says what is wrong with Orion's environment variables."""
 
     python: str
     system: str

@@ -99,8 +99,8 @@ def _copy_machine_code(path: Path) -> None:
 
 
 def machine_code_folder(stem: str) -> Path:
-    """The folder of files of machine code, with those of that stem in it which are kept where nothing can be written.
-    OSError where there is none."""
+    """Return the folder of machine code. A temporary one gets copies of the files of that stem from a cache folder that
+    can only be read. OSError where no folder can be written."""
     for chosen in (cache_folder, _temporary_folder):
         folder = chosen()
         own = folder / "__pycache__"

@@ -29,8 +29,9 @@ class Canonical:
 
 
 def canonical(text: str, public: frozenset[str]) -> Canonical:
-    """The text with variables, parameters and helpers numbered in the order in which they stand in it, but for the
-    functions that are looked up by name, which are `public`, and names that also stand for something else.
+    """Return the text with its variables, parameters and helpers renamed to numbers, in their order.
+
+    Functions that callers look up keep their names: these are `public`. So do names that also stand for something else.
 
     Names are told apart by the code that Python makes of the text: its own trees cannot be made in two threads at once
     (https://github.com/python/cpython/issues/106905).

@@ -1,7 +1,7 @@
 """Names for the machine code of functions that Numba compiles as they are: hashes of all that the code depends on.
 
-A function depends on its own code and that of its helpers, on the types of its arguments, on the values that it takes
-from outside, which Numba makes constants, and on what compiles it.
+The code depends on the function and its helpers, on the types of the arguments, and on what compiles it. It also
+depends on values from outside, which Numba makes constants.
 """
 
 from __future__ import annotations
