@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 import orion
-from tests import covering, ended_processes, messages, one_ray, sample, trials, uncompiled
+from tests import covering, ended_processes, failures, messages, one_ray, sample, trials, uncompiled
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's `&` has it: tests of Ctrl-C would wait for ever
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -105,6 +105,10 @@ def pytest_sessionfinish(session):
     one_ray.leave_nodes()
     one_ray.let_go()
     sample.pass_if_over(session)
+
+
+def pytest_terminal_summary(terminalreporter):
+    failures.keep(terminalreporter)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -8,7 +8,8 @@
 What `make test` leaves to `make test-all`, `tests/trials.py` and `tests/covering.py` say; `tests/sample.py` runs a
 sample of that, for so many minutes. Compiled code is never freed: processes grow by about a megabyte with each
 loop. Tests are therefore run in parts, each by processes of its own, and those on Ray apart, as its workers are the
-first to be killed where memory runs out. What runs beside the others says what it has to say after them.
+first to be killed where memory runs out. What runs beside the others says what it has to say after them, and all
+failures are said again at the end.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests import sample
+from tests import failures, sample
 
 PARTS = {"once": 3, "all": 9}
 """How many parts the tests without Ray of a mode have."""
@@ -39,11 +40,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--sample", type=float, metavar="MINUTES", help="so much of what only --all runs")
     asked, given = parser.parse_known_args(arguments)
     if asked.sample is not None:
-        return sample.run(60 * asked.sample, given, surroundings("rest"))
-    return run(given, surroundings("all" if asked.all else "once"))
+        return failures.told_again(lambda kept: sample.run(60 * asked.sample, given, kept), surroundings("rest"))
+    return failures.told_again(lambda kept: run(given, kept), surroundings("all" if asked.all else "once"))
 
 
-def run(given: Sequence[str], variables: dict[str, str]) -> int:
+def run(given: Sequence[str], variables: Mapping[str, str]) -> int:
     """Run all parts; the exit code is that of the first one that fails. No tests at all are a failure too."""
     *parts, on_ray = commands(given, PARTS[variables["ORION_TESTS"]])
     with ThreadPoolExecutor(1) as others:
@@ -67,7 +68,7 @@ def surroundings(mode: str) -> dict[str, str]:
     return kept | {"ORION_TESTS": mode}
 
 
-def run_beside(command: Sequence[str], variables: dict[str, str]) -> tuple[int, str]:
+def run_beside(command: Sequence[str], variables: Mapping[str, str]) -> tuple[int, str]:
     """Run a command beside others: its exit code, and what it says."""
     ended = subprocess.run(command, env=variables, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return ended.returncode, ended.stdout.decode(errors="replace")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests import sample
+from tests import failures, sample
 from tests.covering import ONE_IN, covering
 from tests.suite import PARTS, commands, run, run_beside, surroundings
 
@@ -63,6 +63,45 @@ def test_what_runs_beside_the_others_is_told_whole():
     text = "print('é' * 100_000); import sys; print('wrong', file=sys.stderr); sys.exit(3)"
     code, said = run_beside([sys.executable, "-c", text], {**os.environ})
     assert (code, sorted(said.split())) == (3, ["wrong", "é" * 100_000])
+
+
+TWO_THAT_FAIL = """
+def test_a():
+    assert "much" == "more"
+
+def test_b(missing):
+    pass
+"""
+
+
+def test_what_failed_is_said_again_at_the_end(tmp_path, capfd):
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary\n")
+    (folder / "test_two.py").write_text(TWO_THAT_FAIL)
+    (folder / "test_well.py").write_text("def test_c():\n    pass\n")
+
+    def run_both(variables):
+        here = {**variables, "PYTHONPATH": os.getcwd()}
+        codes = [
+            subprocess.run([sys.executable, "-m", "pytest", *asked], env=here, cwd=tmp_path, check=False).returncode
+            for asked in (["-n2", "tests/test_two.py"], ["tests/test_well.py"])
+        ]
+        print("all have ended", flush=True)
+        return max(codes)
+
+    assert failures.told_again(run_both, os.environ) == 1
+    again = capfd.readouterr().out.partition("all have ended")[2]
+    assert again.startswith("\n\nWhat failed, once more:\n")
+    named = re.findall("^---- (tests.*)", again, re.MULTILINE)
+    assert sorted(named) == ["tests/test_two.py::test_a", "tests/test_two.py::test_b"]
+    assert 'assert "much" == "more"' in again
+    assert "fixture 'missing' not found" in again
+
+
+def test_where_nothing_fails_nothing_is_said_again(capfd):
+    assert failures.told_again(lambda variables: 0, os.environ) == 0
+    assert capfd.readouterr().out == ""
 
 
 def test_processes_of_tests_keep_bytecode(monkeypatch):
