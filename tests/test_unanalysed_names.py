@@ -348,7 +348,14 @@ def stores_floats(a):
     return b
 
 
+def calls_a_number(a):
+    half = 0.5
+    for i in range(len(a)):
+        a[i] = half(a[i])
+
+
 SAID = {
+    calls_a_number: "a float is called as if it were a function",
     formatted: "`%` of text and float64 is not supported",
     of_a_class: "`Point` is a class, which is not supported",
     assigns_a_global: "it assigns to a global name",
@@ -366,6 +373,10 @@ def test_numba_is_told_in_words_of_python(function):
 
 RECORDS = "unaligned array(Record(x[type=float64;offset=0],k[type=int8;offset=8];9;False), 1d, C)"
 LACKING = "No implementation of function Function({0}) found for signature:\n \n >>> {1}"
+VALUE_CALLED = (
+    "Failed in nopython mode pipeline (step: nopython frontend)\n\x1b[1mInvalid use of {0} with parameters (int64)\n"
+    "No type info available for {0} as a callable.\x1b[0m\nDuring: resolving callee type: {0}\n"
+)
 UNTYPED = "Type of variable '$12.3' cannot be determined, operation: call $6.2(), location: /a/b.py (3)"
 OPCODE = "Use of unsupported opcode (STORE_ATTR_X) found\nRaised from /a/b.py (32)"
 
@@ -380,6 +391,17 @@ OPCODE = "Use of unsupported opcode (STORE_ATTR_X) found\nRaised from /a/b.py (3
         (
             LACKING.format("int64", "<unknown function>(array(int64, 1d, C))"),
             "this call with an array of int64 is not supported",
+        ),
+        *(
+            (VALUE_CALLED.format(kind), f"{value} is called as if it were a function")
+            for kind, value in (
+                ("Literal[int](-1)", "an integer"),
+                ("array(float64, 1d, C)", "an array of float64"),
+                ("Tuple(Literal[int](1), Literal[int](2))", "a tuple"),
+                ("none", "None"),
+                ("DictType[int64,int64]<iv={1: 2}>", "a dict"),
+                ("Literal[str](x)", "text"),
+            )
         ),
         (UNTYPED, "the type of a value is not found"),
         ("Illegal IR, del found at: del b", ""),

@@ -27,6 +27,7 @@ LITERAL = re.compile(r"Literal\[(\w+)\]\(.*?\)(?=[,)\]]|$| )")
 BRACKETS = {"(": 1, "[": 1, "<": 1, ")": -1, "]": -1, ">": -1}
 CALLED = re.compile(r"No implementation of function .*?found for signature: ?(.*?)\((.*)\)$")
 INVALID = re.compile(r"Invalid use of (.*?) with parameters \((.*)\)$")
+VALUE_CALLED = re.compile(r"Invalid use of (.*) with parameters \(.*\)\n.* as a callable\.")
 FUNCTION = re.compile(r"(?:Function\()?(?:<(?:built-in function|function|class|ufunc) '?)?([\w.]+)'?>?\)?")
 
 KINDS = (
@@ -98,6 +99,8 @@ def in_user_words(error: Exception) -> str:
     is_own = isinstance(error, SPEAKING)
     text = re.sub(r"\.*\s*Raised from .*", "", in_one_line(str(error))) if is_own else ""
     text = re.sub(r",? defined at .*", "", text)
+    if found := VALUE_CALLED.search(str(error)) if is_own else None:
+        return f"{_kind(found[1])} is called as if it were a function"
     if found := CALLED.match(text) or INVALID.match(text):
         return _of_call(found[1], found[2])
     for pattern, words in SENTENCES:
