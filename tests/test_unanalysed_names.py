@@ -355,7 +355,7 @@ def calls_a_number(a):
 
 
 SAID = {
-    calls_a_number: "a float is called as if it were a function",
+    calls_a_number: "what it calls is float64, not a function",
     formatted: "`%` of text and float64 is not supported",
     of_a_class: "`Point` is a class, which is not supported",
     assigns_a_global: "it assigns to a global name",
@@ -393,7 +393,7 @@ OPCODE = "Use of unsupported opcode (STORE_ATTR_X) found\nRaised from /a/b.py (3
             "this call with an array of int64 is not supported",
         ),
         *(
-            (VALUE_CALLED.format(kind), f"{value} is called as if it were a function")
+            (VALUE_CALLED.format(kind), f"what it calls is {value}, not a function")
             for kind, value in (
                 ("Literal[int](-1)", "an integer"),
                 ("array(float64, 1d, C)", "an array of float64"),

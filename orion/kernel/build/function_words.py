@@ -100,7 +100,7 @@ def in_user_words(error: Exception) -> str:
     text = re.sub(r"\.*\s*Raised from .*", "", in_one_line(str(error))) if is_own else ""
     text = re.sub(r",? defined at .*", "", text)
     if found := VALUE_CALLED.search(str(error)) if is_own else None:
-        return f"{_kind(found[1])} is called as if it were a function"
+        return f"what it calls is {_kind(found[1])}, not a function"
     if found := CALLED.match(text) or INVALID.match(text):
         return _of_call(found[1], found[2])
     for pattern, words in SENTENCES:
