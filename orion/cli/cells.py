@@ -38,12 +38,13 @@ def parts_of(path: Path) -> list[Part]:
         raise LoadError(f"cannot read {path}: {error.strerror or error}") from None
     if path.suffix != ".ipynb":
         return [Part(str(path), _parsed(data, str(path)))]
-    parts = []
-    for name, text in _cells(data, path):
-        file = f"{path}, cell {name}"
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        parts.append(Part(file, _parsed(text.encode(), file)))
-    return parts
+    return [part_named(f"{path}, cell {name}", text) for name, text in _cells(data, path)]
+
+
+def part_named(file: str, text: str) -> Part:
+    """A program that is in no file, kept under a name for all who ask `linecache`. LoadError where it is no Python."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    return Part(file, _parsed(text.encode(), file))
 
 
 def _parsed(data: bytes, file: str) -> ast.Module:
