@@ -364,13 +364,13 @@ class Plan:
     def __str__(self) -> str:
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width(), self.tree()))
+        return printable(plan_text(self.function, terminal_width(), self.tree(), letters=printable))
 
     def text(self) -> str:
         """The plan as text, with all of its loops: `print(plan)` shows the ten that have most of the work."""
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width(), self.tree(), most=None))
+        return printable(plan_text(self.function, terminal_width(), self.tree(), None, printable))
 
     def _repr_html_(self) -> str:
         from orion.inspect.html.html import plan_html

@@ -38,6 +38,7 @@ from orion.passes.options import Words, with_options, words_in
 from orion.pipeline import planned
 from orion.planned import Plan
 from orion.prepare import Preparation
+from orion.printable import printable
 from orion.reasons import CODES
 from orion.runtime.session import planned_workers
 from orion.source import Span
@@ -108,7 +109,7 @@ def _page_of_code(code: str) -> str:
     page = page_of(code)
     if page is None:
         raise UsageError(f"no reason has the code {code.upper()}; there are {', '.join(CODES)}")
-    return in_columns(page, terminal_width())
+    return in_columns(printable(page), terminal_width())
 
 
 def _parser() -> ArgumentParser:

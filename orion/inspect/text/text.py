@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -60,12 +60,18 @@ LABEL = 12
 """Width of the column that says what a line is about."""
 
 
-def plan_text(plan: FunctionPlan, width: int = WIDTH, tree: Tree | None = None, most: int | None = MOST) -> str:
+def plan_text(
+    plan: FunctionPlan,
+    width: int = WIDTH,
+    tree: Tree | None = None,
+    most: int | None = MOST,
+    letters: Callable[[str], str] = str,
+) -> str:
     """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole): first the
     `tree` of its loops, made from the plan alone where none is given. Nothing is run. Of many loops the `most` with
-    most of the work are shown; None for all.
+    most of the work are shown; None for all. `letters` writes texts in the characters that there are.
     """
-    lines = _tree(tree or tree_of(plan), width, most)
+    lines = _tree((tree or tree_of(plan)).in_letters(letters), width, most)
     told = [Line(condition) for condition in conditions(plan)]
     arrays = [
         *_labelled("makes", table(makes(plan)), gap=True),
@@ -78,7 +84,7 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH, tree: Tree | None = None, 
         parts.append([Line(f"… and {counted(len(loops) - len(kept), 'loop')} more: {WHERE_ALL_ARE}")])
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
-    said = [[_in_users_words(line, plan) for line in part] for part in parts]
+    said = [[_in_users_words(line, plan).in_letters(letters) for line in part] for part in parts]
     return "\n\n".join("\n".join(_laid_out(part, width)) for part in said)
 
 
@@ -239,6 +245,11 @@ class Line:
     hang: int = 0
     more: int = 0
     verbatim: bool = False
+
+    def in_letters(self, letters: Callable[[str], str]) -> Line:
+        """The line in the characters that `letters` writes, which may be more."""
+        head = letters(self.words[: self.hang])
+        return replace(self, words=head + letters(self.words[self.hang :]), hang=len(head))
 
     def laid_out(self, width: int) -> list[str]:
         """The lines of at most `width` columns that it takes."""

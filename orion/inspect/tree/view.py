@@ -4,7 +4,7 @@ run shows it first."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from orion.dataclass import dataclass, replace
@@ -79,6 +79,11 @@ class Tree:
     lines: tuple[TreeLine, ...]
     predicted: float | None = None
     measured: float | None = None
+
+    def in_letters(self, letters: Callable[[str], str]) -> Tree:
+        """Return the tree in the characters that `letters` writes."""
+        lines = tuple(replace(line, text=letters(line.text), how=letters(line.how)) for line in self.lines)
+        return replace(self, function=letters(self.function), verdict=letters(self.verdict), lines=lines)
 
     def shown(self, most: int | None = MOST) -> tuple[tuple[TreeLine, ...], int]:
         """Return at most so many lines (all for None), those with most of the work and the loops around them, and how
