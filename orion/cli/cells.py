@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import linecache
 import re
@@ -43,7 +44,8 @@ def parts_of(path: Path) -> list[Part]:
 
 def part_named(file: str, text: str) -> Part:
     """A program that is in no file, kept under a name for all who ask `linecache`. LoadError where it is no Python."""
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    lines = [*io.StringIO(text, newline=None)]  # `splitlines` would break lines at form feeds, which Python does not
+    linecache.cache[file] = (len(text), None, lines, file)
     return Part(file, _parsed(text.encode(), file))
 
 
@@ -69,7 +71,7 @@ def _cells(data: bytes, path: Path) -> list[tuple[str, str]]:
 
 def _python(text: str) -> str:
     """The lines of a cell as Python has them: `pass` in place of those that are IPython's."""
-    lines = text.splitlines()
+    lines = [line.rstrip("\n") for line in io.StringIO(text, newline=None)]
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%") and first[2:].split()[:1] not in [[name] for name in PYTHON_CELLS]:
         return ""
