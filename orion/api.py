@@ -27,7 +27,6 @@ from orion.errors import (
 )  # fmt: skip
 from orion.frontend.locate import lines_now
 from orion.frontend.outside import version_of
-from orion.inspect.text.printable import printable
 from orion.last_run import LastRun, Ran, alike_before
 from orion.measured import Measurement
 from orion.methods import is_method, method_refusal
@@ -36,6 +35,7 @@ from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
 from orion.prepared_call import Options, Prepared, options_of
+from orion.printable import printable
 from orion.replayed import differences
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted

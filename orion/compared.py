@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from orion.arrays.accumulator import NEAR
 from orion.dataclass import dataclass, replace
-from orion.inspect.text.printable import printable
 from orion.inspect.text.words import counted, listed
+from orion.printable import printable
 
 if TYPE_CHECKING:
     from orion.planned import Plan

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from types import TracebackType
 
+from orion.printable import printable
 from orion.source import SourceText, Span
 
 AS_IT_IS = "a call runs it as it is, on one worker, if Numba compiles it"
@@ -23,6 +24,9 @@ class OrionError(Exception):
 
     is_for_numba = False
     is_of_sizes = False
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class UnsupportedLoopError(OrionError):
@@ -52,7 +56,7 @@ class MissingKeyError(OrionError, KeyError):
     """A sparse array has no element with a key, or more than one."""
 
     def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+        return printable(str(self.args[0])) if self.args else ""
 
 
 class ArgumentError(OrionError, TypeError):

@@ -14,7 +14,6 @@ import numpy as np
 from orion.cost.sizes import Sizes
 from orion.dataclass import dataclass
 from orion.errors import PlanError, describe
-from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.ir.program import Step
 from orion.ir.types import ArrayType, Shapes
@@ -33,6 +32,7 @@ from orion.predicted_times import (
     overlapping_loops,
     seconds_on_one_node,
 )
+from orion.printable import printable
 from orion.runtime.ray.announced import NO_READS, ReadsOf
 from orion.runtime.ray.exchange import LoopExchange, ProgramExchange, program_exchange
 from orion.runtime.ray.predicted import Prediction

@@ -8,7 +8,6 @@ from orion.dataclass import dataclass
 from orion.errors import PlanError
 from orion.inspect.profiles.elapsed import elapsed_by_loop
 from orion.inspect.profiles.text import call_text
-from orion.inspect.text.printable import printable
 from orion.inspect.text.text import terminal_width, tree_text
 from orion.inspect.tree.html import tree_html
 from orion.inspect.tree.view import Seconds, seconds_of
@@ -19,6 +18,7 @@ from orion.plan.source_plans import main_part
 from orion.planned import Plan
 from orion.prepare import Preparation
 from orion.prepared_call import Prepared
+from orion.printable import printable
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import BroughtCopies, CallRecord, FetchedRows, Noted, SentUpdates, ShuffledRows

@@ -10,10 +10,10 @@ import numpy as np
 
 from orion.cost.sizes import Sizes
 from orion.dataclass import dataclass, field
-from orion.inspect.text.printable import printable
 from orion.inspect.text.words import counted
 from orion.plan.deferred_bodies import DEFERRED
 from orion.plan.plan import LoopPlan
+from orion.printable import printable
 from orion.schedule.schedule import Ints, Schedule
 from orion.simulate import Seconds
 from orion.source import Span

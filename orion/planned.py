@@ -35,6 +35,7 @@ from orion.plan.plan import Considered, FunctionPlan, LoopPlan, Verdict, source_
 from orion.plan.shares import costliest_loop, costliest_part, shares
 from orion.plan.source_plans import loops_of_source, main_part
 from orion.plan.verdicts import verdicts_of_source
+from orion.printable import printable
 from orion.reasons import Reason
 from orion.schedule.blocks import block_bounds
 from orion.schedule.build import build_schedule, most_workers
@@ -361,10 +362,15 @@ class Plan:
         return f"<orion.Plan of {self.function.program.function.name}: {', '.join(loops[:3] + more) or 'no loops'}>"
 
     def __str__(self) -> str:
-        from orion.inspect.text.printable import printable
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width(), self.tree()))
+        return printable(plan_text(self.function, terminal_width(), self.tree(), letters=printable))
+
+    def text(self) -> str:
+        """The plan as text, with all of its loops: `print(plan)` shows the ten that have most of the work."""
+        from orion.inspect.text.text import plan_text, terminal_width
+
+        return printable(plan_text(self.function, terminal_width(), self.tree(), None, printable))
 
     def _repr_html_(self) -> str:
         from orion.inspect.html.html import plan_html

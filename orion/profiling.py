@@ -17,7 +17,7 @@ from orion.inspect.profiles.numbers import Numbers, numbers_of
 from orion.inspect.profiles.text import profile_text
 from orion.inspect.profiles.timeline import timeline_svg
 from orion.inspect.profiles.trace import trace_of
-from orion.inspect.text.printable import printable
+from orion.printable import printable
 from orion.runtime.profile.collector import Collector
 from orion.runtime.session import Session, current_session
 from orion.tracebacks import ends_in_users_line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from types import FrameType
 
@@ -93,5 +94,29 @@ class SourceText:
         """
         line = self.line(span.line)
         end = span.end_column if span.end_line == span.line else len(line)
-        carets = " " * span.column + "^" * max(1, end - span.column)
+        carets = blanks_under(line[: span.column]) + "^" * max(1, end - span.column)
         return f"{span.line:4d} | {line}\n     | {carets}"
+
+
+def blanks_under(text: str) -> str:
+    """Blanks as wide as a text in the line above; tabs stay tabs.
+
+    >>> blanks_under("\\ta = ")
+    '\\t    '
+    """
+    return re.sub(r"[^\t]", " ", text)
+
+
+_CODE = re.compile(r"""(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^#'"])*""")
+"""Text up to a comment, or to a quote that is not closed."""
+
+
+def without_comment(line: str) -> str:
+    """A line of source without the comment at its end.
+
+    >>> without_comment("for i in range(n):  # rows"), without_comment("a['#'] = 1")
+    ('for i in range(n):', "a['#'] = 1")
+    """
+    found = _CODE.match(line)
+    code = found[0] if found else ""
+    return code.rstrip() if line[len(code) :].startswith("#") else line.rstrip()

@@ -11,10 +11,10 @@ import pytest
 
 import orion
 from orion.inspect.text.conflicts import conflicts_of
-from orion.inspect.text.printable import printable
 from orion.inspect.text.telling import blockers
 from orion.inspect.text.text import WIDTH, plan_text, quoted
 from orion.inspect.text.words import bytes_in_words, lines_in_words
+from orion.printable import printable
 from orion.source import SourceText, Span
 from tests.inspect_loops import CASES, plan_of, search, several, sgd_epoch, shift, smooth
 

@@ -10,7 +10,7 @@ PACKAGE = ROOT / "orion"
 
 # From first to last. A file may import from its own line and from those above it.
 LAYERS = (
-    ("orion.dataclass", "orion.source"),
+    ("orion.dataclass", "orion.printable", "orion.source"),
     ("orion.cores", "orion.errors", "orion.reasons", "orion.tracebacks"),
     ("orion.aside", "orion.forks", "orion.own_threads", "orion.arrays", "orion.keyed_random"),
     ("orion.ir",),

@@ -5,6 +5,8 @@ NO_CURE = {
         "it is about the process, not about the program",
     "frontend/locate.py: define the function in a file or in a notebook cell":
         "it is about where the program is kept",
+    "frontend/locate.py: put the file back, or install the package with its sources":
+        "it is about where the program is kept",
     "frontend/refusals.py: collect the data into arrays before the call":
         "generators and coroutines are refused before",
     "frontend/refusals.py: write the values into an array that is an argument":

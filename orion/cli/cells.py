@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import linecache
 import re
@@ -38,12 +39,14 @@ def parts_of(path: Path) -> list[Part]:
         raise LoadError(f"cannot read {path}: {error.strerror or error}") from None
     if path.suffix != ".ipynb":
         return [Part(str(path), _parsed(data, str(path)))]
-    parts = []
-    for name, text in _cells(data, path):
-        file = f"{path}, cell {name}"
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        parts.append(Part(file, _parsed(text.encode(), file)))
-    return parts
+    return [part_named(f"{path}, cell {name}", text) for name, text in _cells(data, path)]
+
+
+def part_named(file: str, text: str) -> Part:
+    """A program that is in no file, kept under a name for all who ask `linecache`. LoadError where it is no Python."""
+    lines = [*io.StringIO(text, newline=None)]  # `splitlines` would break lines at form feeds, which Python does not
+    linecache.cache[file] = (len(text), None, lines, file)
+    return Part(file, _parsed(text.encode(), file))
 
 
 def _parsed(data: bytes, file: str) -> ast.Module:
@@ -68,7 +71,7 @@ def _cells(data: bytes, path: Path) -> list[tuple[str, str]]:
 
 def _python(text: str) -> str:
     """The lines of a cell as Python has them: `pass` in place of those that are IPython's."""
-    lines = text.splitlines()
+    lines = [line.rstrip("\n") for line in io.StringIO(text, newline=None)]
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%") and first[2:].split()[:1] not in [[name] for name in PYTHON_CELLS]:
         return ""

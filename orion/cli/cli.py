@@ -23,12 +23,14 @@ from orion.cli.guess import Known, guess_types
 from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.mends.command import mend_file
 from orion.cli.pages import CODE, page_of
+from orion.cli.shown import in_columns, show
 from orion.cli.stages import stages_text
 from orion.cost.sizes import Sizes
 from orion.dataclass import dataclass
 from orion.errors import AS_IT_IS, ArgumentError, OrionError, OutOfBoundsError, is_of_user
 from orion.frontend.parse import parse_function
 from orion.inspect.sarif import Refusal, sarif_log
+from orion.inspect.text.text import terminal_width
 from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed, check_sizes
@@ -36,6 +38,7 @@ from orion.passes.options import Words, with_options, words_in
 from orion.pipeline import planned
 from orion.planned import Plan
 from orion.prepare import Preparation
+from orion.printable import printable
 from orion.reasons import CODES
 from orion.runtime.session import planned_workers
 from orion.source import Span
@@ -90,7 +93,7 @@ def _run(options: Namespace) -> int:
     try:
         targets = getattr(options, "targets", [getattr(options, "target", "")])
         if all(map(_is_code, targets)):
-            print("\n\n\n".join(map(_page_of_code, targets)))
+            show("\n\n\n".join(map(_page_of_code, targets)))
             return 0
         return int(options.run(options))
     except (UsageError, LoadError) as error:
@@ -106,7 +109,7 @@ def _page_of_code(code: str) -> str:
     page = page_of(code)
     if page is None:
         raise UsageError(f"no reason has the code {code.upper()}; there are {', '.join(CODES)}")
-    return page
+    return in_columns(printable(page), terminal_width())
 
 
 def _parser() -> ArgumentParser:
@@ -118,6 +121,7 @@ def _parser() -> ArgumentParser:
     what = "scripts, notebooks, or codes like ORN102"
     explain.add_argument("targets", nargs="+", metavar="FILE[:FUNCTION]|CODE", help=what)
     _add_sizes(explain)
+    explain.add_argument("--all", action="store_true", help="print all loops of a function that has very many")
     explain.add_argument("--json", action="store_true", help="print JSON rather than text")
     explain.add_argument("--html", type=Path, metavar="FILE", help="write the notebook view as a page")
     explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
@@ -198,7 +202,7 @@ def _stages(options: Namespace) -> int:
             types = _types(function, _annotated(loaded.definitions[name]), given)
             typed, plan = _typed_plan(function, types, given)
             source = parse_function(function.__wrapped__)
-            print(stages_text(source, types, typed.variants, plan))
+            show(stages_text(source, types, typed.variants, plan))
         except (OrionError, ValueError) as error:
             failed = True
             print(f"{name}: {_refusal(error, name, loaded)}", file=sys.stderr)
@@ -209,7 +213,7 @@ def _explain(options: Namespace) -> int:
     asked, given, is_broken = _loaded(options, options.targets)
     plans, refusals = _plans(asked, given)
     if options.sarif is None or str(options.sarif) != "-":
-        _print(plans, options.json)
+        _print(plans, options)
     if options.sarif:
         _write_sarif(options.sarif, plans, refusals)
     if options.html:
@@ -384,11 +388,11 @@ def _refusal(error: OrionError | ValueError, name: str, loaded: LoadedFile) -> s
 # ---------------------------------------------------------------- what is shown
 
 
-def _print(plans: Sequence[Plan], as_json: bool) -> None:
-    if as_json:
+def _print(plans: Sequence[Plan], options: Namespace) -> None:
+    if options.json:
         print(json.dumps([plan.to_dict() for plan in plans], indent=2))
     elif plans:
-        print("\n\n\n".join(map(str, plans)))
+        print("\n\n\n".join(plan.text() if options.all else str(plan) for plan in plans))
 
 
 def _page(plans: Sequence[Plan]) -> str:

@@ -20,9 +20,11 @@ import numpy as np
 from orion import __version__
 from orion.arrays.base import bytes_text
 from orion.cli.given import UsageError
+from orion.cli.shown import hanging, show
 from orion.cores import affinity, cores, cpu_quota, machine_cores
 from orion.dataclass import dataclass
 from orion.errors import ArgumentError
+from orion.inspect.text.text import WIDTH, terminal_width
 from orion.inspect.text.words import counted
 from orion.kernel.build.cache import in_words, named_folder, trouble_with
 from orion.kernel.build.target import target
@@ -304,8 +306,8 @@ def _slow_cache(cache: Cache) -> Iterator[str]:
         yield "nothing is compiled yet: the first call of each loop compiles it, later processes read the cache"
 
 
-def report_text(report: Report) -> str:
-    """Return the report as it is printed."""
+def report_text(report: Report, width: int = WIDTH) -> str:
+    """Return the report as it is printed, at most `width` columns wide where it can be broken."""
     installed = [f"{name} {found}" for name, found in report.versions.items() if found]
     missing = [name for name, found in report.versions.items() if not found]
     quota = "no quota" if report.quota is None else f"a quota of {report.quota:g}"
@@ -329,9 +331,10 @@ def report_text(report: Report) -> str:
         ("", f"{bytes_text(cache.bytes)}, {counted(cache.kernels, 'kernel')}, {state}"),
         ("", f"on {cache.filesystem or 'a file system that is not known'}"),
     ]
-    lines = [f"orion {__version__}", *(f"  {name:<10} {text}".rstrip() for name, text in rows), ""]
+    lines = [f"orion {__version__}", *(hanging(text, width, f"  {name:<10} ") for name, text in rows), ""]
     found = slow(report)
-    lines += ["slow here:", *(f"  - {one}" for one in found)] if found else ["nothing here is slow that Orion knows of"]
+    lines += ["slow here:"] if found else ["nothing here is slow that Orion knows of"]
+    lines += [hanging(one, width, "  - ") for one in found]
     return "\n".join(lines)
 
 
@@ -342,8 +345,11 @@ def doctor(*, as_json: bool, clears: bool) -> int:
             files, size = cleared()
         except OSError as error:
             raise UsageError(f"cannot clear the cache: {in_words(error)}") from None
-        print(f"removed {counted(files, 'file')}, {bytes_text(size)}, from {found_cache().folder}")
+        show(f"removed {counted(files, 'file')}, {bytes_text(size)}, from {found_cache().folder}")
         return 0
     report = look()
-    print(json.dumps({**asdict(report), "slow": slow(report)}, indent=2) if as_json else report_text(report))
+    if as_json:
+        print(json.dumps({**asdict(report), "slow": slow(report)}, indent=2))
+    else:
+        show(report_text(report, terminal_width()))
     return 0

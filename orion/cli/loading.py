@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from orion.cli.cells import LoadError, parts_of
+from orion.cli.cells import LoadError, Part, parts_of
 from orion.dataclass import dataclass
 from orion.frontend.scope import assigned_names
 from orion.source import Span
@@ -53,13 +53,13 @@ class LoadedFile:
     not_run: dict[str, Span]
 
 
-def load_functions(path: Path, decorator: Callable[..., object]) -> LoadedFile:
+def load_functions(path: Path, decorator: Callable[..., object], parts: Sequence[Part] | None = None) -> LoadedFile:
     """The functions at the top level of a Python file, or of a notebook's cells, that have this decorator, under
-    whatever name, as it makes them.
+    whatever name, as it makes them; `parts` are what is loaded in the place of what the file holds.
 
     LoadError where the file cannot be had or parsed, or a name that it imports cannot be.
     """
-    parts = parts_of(path)
+    parts = parts_of(path) if parts is None else parts
     loader = _Loader(path, decorator, {"__name__": path.stem, "__file__": str(path), "__builtins__": __builtins__})
     with _importing_as(path):
         for part in parts:

@@ -6,6 +6,7 @@ import ast
 import inspect
 import linecache
 from functools import lru_cache
+from pathlib import Path
 from types import FunctionType
 
 from orion.dataclass import dataclass, field
@@ -144,15 +145,18 @@ _OTHER_TEXT = (
 
 
 def _without_source(function: FunctionType, why: str = "") -> UnsupportedLoopError:
-    name = getattr(function, "__name__", repr(function))
-    other = "import the module anew: `importlib.reload`, after `__pycache__` was removed"
-    return UnsupportedLoopError(
-        describe(
-            f"the source of `{name}` cannot be read",
-            why=why or "Orion compiles a loop from its source text, which exec and the plain prompt do not keep",
-            hint=other if why == _OTHER_TEXT else "define the function in a file or in a notebook cell",
+    name, file = getattr(function, "__name__", repr(function)), function.__code__.co_filename
+    hint = "import the module anew: `importlib.reload`, after `__pycache__` was removed"
+    if not why and Path(file).is_absolute():
+        why = f"Orion compiles a loop from its source text, and `{file}` "
+        why += (
+            "is no text of Python" if Path(file).is_file() else "is not there: moved, deleted, or installed as `.pyc`"
         )
-    )
+        hint = "put the file back, or install the package with its sources"
+    elif not why:
+        why = "Orion compiles a loop from its source text, which exec and the plain prompt do not keep"
+        hint = "define the function in a file or in a notebook cell"
+    return UnsupportedLoopError(describe(f"the source of `{name}` cannot be read", why=why, hint=hint))
 
 
 def span_of(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from orion.arrays.sizes import size_in_bytes
 from orion.dataclass import dataclass
 from orion.errors import PlanError, describe, did_you_mean
-from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, time_in_words
 from orion.kinds.measured import MeasuredKinds
+from orion.printable import printable
 
 if TYPE_CHECKING:
     from orion.estimate import Estimate

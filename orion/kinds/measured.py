@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from orion.dataclass import dataclass, replace
-from orion.inspect.text.printable import printable
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.kinds.blocks import Accesses, FolderCost, Windows
 from orion.measured import LoopName, LoopSpeeds, Measurement
+from orion.printable import printable
 from orion.schedule.schedule import Ints
 from orion.simulate import RoundTimes, Seconds
 

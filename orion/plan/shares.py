@@ -119,6 +119,13 @@ def costliest_part(loop: LoopPlan, found: Iterable[Share]) -> LoopPlan:
     return max(loop.parts, key=key) if loop.parts else loop
 
 
+def by_cost(plan: FunctionPlan) -> list[int]:
+    """The positions of the loops of the source (`orion.plan.source_plans.loops_of_source`), those with most of the work
+    first."""
+    loops, found = loops_of_source(plan), shares(plan)
+    return sorted(range(len(loops)), key=lambda at: -share_of(loops[at], found))
+
+
 def costliest_loop(plan: FunctionPlan) -> LoopPlan | None:
     """The loop of the source that has most of the work; None where there is none."""
     found = shares(plan)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import linecache
+import os
 import re
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orion.api import parallel_for
-from orion.cli.cells import LoadError
+from orion.cli.cells import LoadError, part_named
 from orion.cli.given import UsageError
 from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.mends.mending import mended
 from orion.cli.mends.text import ChangedError, ReadFile, read_file
 from orion.errors import OrionError
 from orion.planned import Plan
+from orion.printable import printable
 
 PlanIn = Callable[[LoadedFile, str], Plan]
 """The plan of a function of a loaded file, by its name."""
@@ -34,29 +36,43 @@ def mend_file(path: Path, functions: Sequence[str], plan_in: PlanIn, *, writes: 
         raise UsageError(f"cannot read {path}: {error}") from None
 
     def plan_of(text: str, name: str) -> Plan | None:
-        return _plan_of(file, text, name, plan_in)
+        return _plan_of(path, text, name, plan_in)
 
     found = mended(file.text, functions, plan_of)
     for note in found.notes:
         print(f"orion: {path}: {note}", file=sys.stderr)
     if found.text == file.text:
         return ()
-    print(diff_of(file, found.text), end="")
+    _print(diff_of(file, found.text), file.encoding)
     if writes:
         _write(file, found.text)
     return found.functions
 
 
-def diff_of(file: ReadFile, text: str) -> str:
-    """Return the changes of a file as a unified diff. Lines end as they do in the file."""
-    before, after = _lines(file.text), _lines(text)
-    names = (str(file.path),) * 2 if file.path.is_absolute() else (f"a/{file.path}", f"b/{file.path}")
-    found = difflib.unified_diff(before, after, *names)
-    return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in found)
+def diff_of(file: ReadFile, text: str) -> bytes:
+    """Return the changes of a file as a unified diff in the bytes of the file, as `patch` and `git apply` take it."""
+    before, after = (re.findall(rb"[^\n]*\n|[^\n]+$", data) for data in (file.data, file.encoded(text)))
+    found = difflib.diff_bytes(difflib.unified_diff, before, after, *map(os.fsencode, _names(file.path)))
+    return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in found)
 
 
-def _lines(text: str) -> list[str]:
-    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text)
+def _names(path: Path) -> tuple[str, str]:
+    """The names of a file before and after, relative to the folder where it is below that. A tab ends one with blanks,
+    as in the diffs of git."""
+    with contextlib.suppress(ValueError):
+        path = path.relative_to(Path.cwd())
+    end = "\t" if " " in str(path) else ""
+    return (f"{path}{end}",) * 2 if path.is_absolute() else (f"a/{path}{end}", f"b/{path}{end}")
+
+
+def _print(diff: bytes, encoding: str) -> None:
+    """Print a diff: in a terminal as its text, else, for programs, as its bytes."""
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None or sys.stdout.isatty():
+        print(printable(diff.decode(encoding, "replace").replace("\r\n", "\n")), end="")
+    else:
+        sys.stdout.flush()
+        stream.write(diff)
 
 
 def _write(file: ReadFile, text: str) -> None:
@@ -68,25 +84,13 @@ def _write(file: ReadFile, text: str) -> None:
         raise UsageError(f"cannot write {file.path}: {error.strerror or error}") from None
 
 
-def _plan_of(file: ReadFile, text: str, name: str, plan_in: PlanIn) -> Plan | None:
-    """The plan of a function, if the file had this text: one of the same name in another folder has."""
-    with tempfile.TemporaryDirectory(prefix="orion-") as folder, _importing_from(file.path.parent):
-        path = Path(folder) / file.path.name
-        path.write_bytes(text.encode(file.encoding))
-        try:
-            loaded = load_functions(path, parallel_for)
-            return plan_in(loaded, name) if name in loaded.functions else None
-        except (OrionError, LoadError, ValueError):
-            return None
-
-
-@contextmanager
-def _importing_from(folder: Path) -> Iterator[None]:
-    """Import modules from a folder, too."""
-    name = str(folder.absolute())
-    sys.path.insert(0, name)
+def _plan_of(path: Path, text: str, name: str, plan_in: PlanIn) -> Plan | None:
+    """The plan of a function, if the file had this text."""
+    file = f"{path}, mended"
     try:
-        yield
+        loaded = load_functions(path, parallel_for, [part_named(file, text)])
+        return plan_in(loaded, name) if name in loaded.functions else None
+    except (OrionError, LoadError, ValueError):
+        return None
     finally:
-        if name in sys.path:
-            sys.path.remove(name)
+        linecache.cache.pop(file, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
-from orion.cli.mends.kinds import KINDS, Site
+from orion.cli.mends.kinds import KINDS, Edits, Site
 from orion.cli.mends.text import Source, applied
 from orion.dataclass import dataclass
 from orion.planned import Plan
@@ -72,9 +72,9 @@ def _steps(step: _Step, name: str, plan_of: PlanOf) -> Iterator[_Step]:
     for site in _sites(step):
         candidates = [(words, edits) for words, kind in KINDS.items() if (edits := kind(site)) is not None]
         for number, (words, edits) in enumerate(candidates):
-            text = applied(step.text, edits)
-            plan = plan_of(text, name) if _is_python(text) else None
-            if plan is None or not _is_better(plan, step.plan):
+            text = _applied(step.text, edits)
+            plan = None if text is None else plan_of(text, name)
+            if text is None or plan is None or not _is_better(plan, step.plan):
                 continue
             line = site.loop.lineno
             notes = [*step.notes, f"line {line}, `{name}`: {words}"]
@@ -84,12 +84,14 @@ def _steps(step: _Step, name: str, plan_of: PlanOf) -> Iterator[_Step]:
             break
 
 
-def _is_python(text: str) -> bool:
+def _applied(text: str, edits: Edits) -> str | None:
+    """Return the text with the edits; None where they overlap, or it is no Python then."""
     try:
-        ast.parse(text)
+        found = applied(text, edits)
+        ast.parse(found)
     except (SyntaxError, ValueError):
-        return False
-    return True
+        return None
+    return found
 
 
 def _is_better(plan: Plan, before: Plan) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import os
 import re
@@ -126,17 +127,25 @@ class ReadFile:
     def text(self) -> str:
         return self.data.decode(self.encoding)
 
+    def encoded(self, text: str) -> bytes:
+        """Return the bytes of the file with another text."""
+        return text.encode(self.encoding)
+
     def write(self, text: str) -> None:
         """Put another text in its place at once. ChangedError where the file is not what was read any more; OSError
-        where it cannot be written: then it is as it was."""
+        where it cannot or must not be written: then it is as it was."""
         path = Path(os.path.realpath(self.path))
+        path.open("r+b").close()  # who may write the folder alone could replace it
+        before = path.stat()
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(text.encode(self.encoding))
+                file.write(self.encoded(text))
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, path.stat().st_mode & 0o7777)
+            with contextlib.suppress(OSError):  # only root may give files away
+                os.chown(temporary, before.st_uid, before.st_gid)
+            os.chmod(temporary, before.st_mode & 0o7777)
             if path.read_bytes() != self.data:
                 raise ChangedError(f"{self.path} has changed since it was read: nothing is written")
             os.replace(temporary, path)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from orion.cost.candidate import Strategy
 from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import told_conflicts
 from orion.inspect.text.telling import each_for
+from orion.inspect.text.where import lines_run
 from orion.inspect.text.words import choice_in_words
+from orion.inspect.tree.view import MOST
 from orion.plan.plan import FunctionPlan, LoopPlan, is_of_source
-from orion.plan.source_plans import source_plans
+from orion.plan.shares import by_cost
+from orion.plan.source_plans import loops_of_source, source_plans
 from orion.source import Span
+
+MOST_LINES = 150
+"""How many lines of the source are shown: notebooks keep every page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +37,11 @@ def source_table(plan: FunctionPlan) -> str:
     source = plan.program.function.source
     notes, marks = _notes(plan), _marks(plan)
     rows = []
-    for position, line in enumerate(source.lines):
-        number = source.first_line + position
+    for number in _shown_lines(plan):
+        if number is None:
+            rows.append('<tr><td class="o-number">…</td></tr>')
+            continue
+        line = source.line(number)
         note = notes.get(number, Note())
         code = _marked(line, [(span, written) for span, written in marks if span.line == number])
         rows.append(
@@ -41,6 +50,29 @@ def source_table(plan: FunctionPlan) -> str:
         )
     head = "<thead><tr><th></th><th></th><th>reads</th><th>writes</th><th></th></tr></thead>"
     return f'<table class="o-source">{head}<tbody>{"".join(rows)}</tbody></table>'
+
+
+def _shown_lines(plan: FunctionPlan) -> Iterator[int | None]:
+    """The numbers of the lines to show, with None for each gap: of a long function with many loops, the head and the
+    loops with most of the work."""
+    first, lines = plan.program.function.source.first_line, plan.program.function.source.lines
+    everything = range(first, first + len(lines))
+    loops, kept = loops_of_source(plan), {first}
+    if len(everything) <= MOST_LINES or len(loops) <= MOST:
+        yield from everything
+        return
+    for at in by_cost(plan)[:MOST]:
+        wanted = {loops[at].nest.span.line, *lines_run(loops[at])} & {*everything}
+        if len(kept) == 1 or len(kept | wanted) <= MOST_LINES:
+            kept |= wanted
+    before = first - 1
+    for number in sorted(kept):
+        if number > before + 1:
+            yield None
+        yield number
+        before = number
+    if before < everything[-1]:
+        yield None
 
 
 def _names(arrays: Iterable[str]) -> str:

@@ -39,7 +39,7 @@ from orion.inspect.text.telling import (
     signature,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.text import plan_text, quoted
+from orion.inspect.text.text import WHERE_ALL_ARE, plan_text, quoted
 from orion.inspect.text.where import verdict_and_details
 from orion.inspect.text.words import (
     counted,
@@ -55,7 +55,7 @@ from orion.inspect.tree.view import MOST, Tree, tree_of
 from orion.ir.function import in_users_words
 from orion.plan.parallelism import Extent, parallelism
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan, Reordered, ReorderedSingle
-from orion.plan.shares import costliest_part, share_of, shares
+from orion.plan.shares import by_cost, costliest_part, shares
 from orion.plan.source_plans import loops_of_source
 from orion.reasons import CODES
 from orion.schedule.schedule import Schedule
@@ -132,8 +132,7 @@ def _sections(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> Iterat
     """A section for each of the costliest loops, in textual order, and pictures as long as the page stays small: the
     costliest loop has one for sure."""
     loops, found = [*map(with_written_dims, loops_of_source(plan))], shares(plan)
-    order = sorted(range(len(loops)), key=lambda at: -share_of(loops[at], found))
-    kept, room = order[:MOST], PICTURES
+    kept, room = by_cost(plan)[:MOST], PICTURES
     drawn: dict[int, str] = {}
     for at in kept:
         part = costliest_part(loops[at], found)
@@ -142,7 +141,7 @@ def _sections(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> Iterat
             drawn[at], room = picture, room - len(picture)
     yield from (_section(loops[at], plan, drawn.get(at, "")) for at in sorted(kept))
     if len(loops) > len(kept):
-        yield f'<p class="o-faint">… and {counted(len(loops) - len(kept), "loop")} more: in the text</p>'
+        yield f'<p class="o-faint">… and {counted(len(loops) - len(kept), "loop")} more: {_prose(WHERE_ALL_ARE)}</p>'
 
 
 def _section(loop: LoopPlan, plan: FunctionPlan, picture: str) -> str:

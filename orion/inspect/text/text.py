@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from shutil import get_terminal_size
 from textwrap import wrap
 
@@ -39,49 +40,62 @@ from orion.inspect.text.telling import (
     shuffled,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.words import iterations_in_words, order_in_words, place, with_written_dims
+from orion.inspect.text.words import counted, iterations_in_words, order_in_words, place, with_written_dims
 from orion.inspect.tree.text import totals, tree_lines
-from orion.inspect.tree.view import Tree, tree_of
+from orion.inspect.tree.view import MOST, Tree, code_of, tree_of
 from orion.ir.function import in_users_words
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan
+from orion.plan.shares import by_cost
 from orion.plan.source_plans import loops_of_source
-from orion.source import SourceText, Span
+from orion.source import SourceText, Span, blanks_under
 
 WIDTH = 100
 NARROW = 24
 """The last column of a table is under the others where it would be narrower."""
 
 NARROWEST = 40
+WHERE_ALL_ARE = "`print(plan.text())` shows all, as does `orion explain --all`"
+LEAST_INDENT = 2
 LABEL = 12
 """Width of the column that says what a line is about."""
 
 
-def plan_text(plan: FunctionPlan, width: int = WIDTH, tree: Tree | None = None) -> str:
+def plan_text(
+    plan: FunctionPlan,
+    width: int = WIDTH,
+    tree: Tree | None = None,
+    most: int | None = MOST,
+    letters: Callable[[str], str] = str,
+) -> str:
     """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole): first the
-    `tree` of its loops, made from the plan alone where none is given. Nothing is run.
+    `tree` of its loops, made from the plan alone where none is given. Nothing is run. Of many loops the `most` with
+    most of the work are shown; None for all. `letters` writes texts in the characters that there are.
     """
-    lines = _tree(tree or tree_of(plan), width)
+    lines = _tree((tree or tree_of(plan)).in_letters(letters), width, most)
     told = [Line(condition) for condition in conditions(plan)]
     arrays = [
         *_labelled("makes", table(makes(plan)), gap=True),
         *_labelled("shuffled", table(shuffled(plan)), gap=True),
     ]
     parts = [[*lines, *_labelled("if", told, gap=True), *arrays]]
-    parts += [list(_loop(with_written_dims(loop), plan)) for loop in loops_of_source(plan)]
+    loops, kept = loops_of_source(plan), sorted(by_cost(plan)[:most])
+    parts += [list(_loop(with_written_dims(loops[at]), plan)) for at in kept]
+    if len(kept) < len(loops):
+        parts.append([Line(f"… and {counted(len(loops) - len(kept), 'loop')} more: {WHERE_ALL_ARE}")])
     if considered(plan):
         parts.append([Line("considered, and not taken"), *_considered(plan)])
-    said = [[_in_users_words(line, plan) for line in part] for part in parts]
-    return "\n\n".join("\n".join(text for line in part for text in line.laid_out(width)) for part in said)
+    said = [[_in_users_words(line, plan).in_letters(letters) for line in part] for part in parts]
+    return "\n\n".join("\n".join(_laid_out(part, width)) for part in said)
 
 
 def tree_text(tree: Tree, width: int = WIDTH) -> str:
     """The verdict on a function and the tree of its loops."""
-    return "\n".join(text for line in _tree(tree, width) for text in line.laid_out(width))
+    return "\n".join(_laid_out(_tree(tree, width), width))
 
 
-def _tree(tree: Tree, width: int) -> list[Line]:
+def _tree(tree: Tree, width: int, most: int | None = MOST) -> list[Line]:
     first = Line(f"{tree.function}: {tree.verdict}{totals(tree)}", 0, 4)
-    return [first, *(Line(text, verbatim=True) for text in tree_lines(tree, width))]
+    return [first, *(Line(text, verbatim=True) for text in tree_lines(tree, width, most))]
 
 
 def _in_users_words(line: Line, plan: FunctionPlan) -> Line:
@@ -128,7 +142,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("notes", map(Line, notes(loop)))
     lines = each_for(loop, plan)
     if len(lines) > 1 or loop.parts:
-        rows = [(source.line(one.span.line).strip().removesuffix(":"), one.words) for one in lines]
+        rows = [(code_of(source, one.span.line), one.words) for one in lines]
         yield from _labelled("each for", table(rows))
     yield from _findings(loop)
 
@@ -200,15 +214,26 @@ def quoted(spans: Iterable[Span], source: SourceText) -> Iterator[str]:
     texts = [source.line(line) for line in lines]
     indent = min((len(text) - len(text.lstrip()) for text in texts), default=0)
     for line, text in zip(lines, texts, strict=True):
-        marks = [" "] * len(text)
+        marks = [*blanks_under(text)]
         for span in (span for span in spans if span.line == line):
             end = span.end_column if span.end_line == line else len(text)
-            marks[span.column : end] = "^" * (end - span.column)
+            marks[span.column : end] = "^" * (end - span.column)  # spans begin behind the tabs of an indentation
         yield f"{line:4d} | {text[indent:]}"
         yield f"     | {''.join(marks)[indent:].rstrip()}"
 
 
 # ---------------------------------------------------------------- layout
+
+
+def _laid_out(lines: Iterable[Line], width: int) -> Iterator[str]:
+    """Lines of text, at most `width` columns wide where they can be broken. Verbatim lines after one another, such as a
+    quote and its carets, go left together as far as that makes them fit."""
+    for verbatim, group in groupby(lines, lambda line: line.verbatim):
+        texts = [text for line in group for text in line.laid_out(width)]
+        indent = min((len(text) - len(text.lstrip(" ")) for text in texts), default=0)
+        excess = max(map(len, texts), default=0) - width
+        cut = max(0, min(indent - LEAST_INDENT, excess)) if verbatim else 0
+        yield from (text[cut:] for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +245,11 @@ class Line:
     hang: int = 0
     more: int = 0
     verbatim: bool = False
+
+    def in_letters(self, letters: Callable[[str], str]) -> Line:
+        """The line in the characters that `letters` writes, which may be more."""
+        head = letters(self.words[: self.hang])
+        return replace(self, words=head + letters(self.words[self.hang :]), hang=len(head))
 
     def laid_out(self, width: int) -> list[str]:
         """The lines of at most `width` columns that it takes."""

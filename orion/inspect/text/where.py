@@ -134,7 +134,7 @@ def _because(alone: Sequence[Share], plan: FunctionPlan) -> str:
 
 def _also(others: Sequence[Share]) -> str:
     rest = [share.loop for share in others if share.part >= LITTLE]
-    return f"; also on one worker: {lines_in_words(line for loop in rest for line in _lines(loop))}" if rest else ""
+    return f"; also on one worker: {lines_in_words(line for loop in rest for line in lines_run(loop))}" if rest else ""
 
 
 def _costs(loop: LoopPlan) -> tuple[Reason, ...]:
@@ -150,8 +150,8 @@ class _Why:
     clause: str
 
 
-def _lines(loop: LoopPlan) -> tuple[int, ...]:
-    """The lines of the source that a planned loop runs, with those of its own `for`s."""
+def lines_run(loop: LoopPlan) -> tuple[int, ...]:
+    """Return the lines of the source that a planned loop runs, with those of its own `for`s."""
     if isinstance(loop.form, Reordered | ReorderedSingle):
         return lines_of(loop.nest)
     spans = [node.span for top in _source(loop.nest) for node in walk(top) if node.span.file == loop.nest.span.file]
@@ -165,7 +165,7 @@ def _source(nest: LoopNest) -> Sequence[Node]:
 
 def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
     """Why one worker runs a planned loop: "lines 4–7 are serial because …"."""
-    lines = _lines(loop)
+    lines = lines_run(loop)
     where, verb = lines_in_words(lines), "is" if len(lines) == 1 else "are"
 
     def sentence(words: str) -> _Why:

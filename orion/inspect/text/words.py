@@ -39,11 +39,17 @@ def listed(items: Sequence[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
+MOST_LINES, FIRST_LINES = 12, 6
+"""How many line numbers, or runs of them, are written out, and how many where there are more."""
+
+
 def lines_in_words(lines: Iterable[int]) -> str:
-    """Line numbers, runs of three or more shortened.
+    """Line numbers, runs of three or more shortened, and of very many the first ones.
 
     >>> lines_in_words([4]), lines_in_words([7, 4, 5, 6, 6, 9])
     ('line 4', 'lines 4–7, 9')
+    >>> lines_in_words(range(10, 100, 2))
+    'lines 10, 12, 14, 16, 18, 20 and 39 more'
     """
     numbers = sorted(set(lines))
     runs: list[list[int]] = []
@@ -52,8 +58,11 @@ def lines_in_words(lines: Iterable[int]) -> str:
             runs[-1].append(number)
         else:
             runs.append([number])
-    parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
-    return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(parts)}"
+    shown = runs if len(runs) <= MOST_LINES else runs[:FIRST_LINES]
+    parts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in shown]
+    left = sum(map(len, runs[len(shown) :]))
+    more = f" and {left} more" if left else ""
+    return f"{'line' if len(numbers) == 1 else 'lines'} {', '.join(parts)}{more}"
 
 
 def choice_in_words(choice: Choice) -> str:

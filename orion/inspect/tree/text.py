@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from orion.inspect.text.words import time_in_words
-from orion.inspect.tree.view import Tree, TreeLine
+from orion.inspect.tree.view import MOST, Tree, TreeLine
 from orion.inspect.tree.words import INSIDE, percent
 
 HEADER, HOW = 34, 26
@@ -17,9 +17,10 @@ GAP = "  "
 Row = tuple[str, ...]
 
 
-def tree_lines(tree: Tree, width: int) -> list[str]:
-    """Return the lines of the tree, at most `width` columns wide; none of a function without a loop."""
-    shown, left = tree.shown()
+def tree_lines(tree: Tree, width: int, most: int | None = MOST) -> list[str]:
+    """Return the lines of the tree, at most `width` columns wide, for `most` loops (None for all); none of a function
+    without a loop."""
+    shown, left = tree.shown(most)
     if not shown:
         return []
     more = [f"{GAP}… and {left:,} more"] if left else []

@@ -4,7 +4,7 @@ run shows it first."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from orion.dataclass import dataclass, replace
@@ -18,7 +18,7 @@ from orion.plan.parallelism import LITTLE
 from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Single, is_of_source
 from orion.plan.shares import predicted_ns, shares
 from orion.plan.source_plans import source_plans
-from orion.source import SourceText, Span
+from orion.source import SourceText, Span, without_comment
 
 MOST = 10
 """How many loops a view shows; the rest is a line."""
@@ -80,12 +80,17 @@ class Tree:
     predicted: float | None = None
     measured: float | None = None
 
-    def shown(self, most: int = MOST) -> tuple[tuple[TreeLine, ...], int]:
-        """Return at most so many lines, those with most of the work and the loops around them, and how many are left
-        out. Loops further in go first."""
-        kept = {*range(len(self.lines))}
-        if len(kept) > most:
-            kept = {at for at in kept if not self.lines[at].is_inner}
+    def in_letters(self, letters: Callable[[str], str]) -> Tree:
+        """Return the tree in the characters that `letters` writes."""
+        lines = tuple(replace(line, text=letters(line.text), how=letters(line.how)) for line in self.lines)
+        return replace(self, function=letters(self.function), verdict=letters(self.verdict), lines=lines)
+
+    def shown(self, most: int | None = MOST) -> tuple[tuple[TreeLine, ...], int]:
+        """Return at most so many lines (all for None), those with most of the work and the loops around them, and how
+        many are left out. Loops further in go first."""
+        if most is None or len(self.lines) <= most:
+            return self.lines, 0
+        kept = {at for at, line in enumerate(self.lines) if not line.is_inner}
         if len(kept) > most:
             kept = self._costliest(sorted(kept), most)
         return tuple(self.lines[at] for at in sorted(kept)), len(self.lines) - len(kept)
@@ -150,7 +155,7 @@ class _Builder:
             if statement is not None:
                 yield place, replace(statement, depth=statement.depth + deeper[place])
         for place, (depth, _) in self.whiles.items():
-            text = self.function.source.line(place[-1]).strip().removesuffix(":")
+            text = code_of(self.function.source, place[-1])
             yield place, TreeLine(place[-1], depth + deeper[place], text, IN_TURN)
 
     def _in_statements(self) -> Counter[Place]:
@@ -194,7 +199,7 @@ class _Builder:
         if not any(map(is_of_source, group)) and max(share, measured) < LITTLE:
             return None
         depth = len({place_of(outer.span) for outer in loops_around(first, self.plan)})
-        text = self.function.source.line(first.nest.span.line).strip().removesuffix(":")
+        text = code_of(self.function.source, first.nest.span.line)
         return self._filled(TreeLine(first.nest.span.line, depth, text, ""), place)
 
     def _filled(self, line: TreeLine, place: Place) -> TreeLine:
@@ -240,9 +245,14 @@ def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seco
     )
 
 
+def code_of(source: SourceText, line: int) -> str:
+    """Return a line of the source as headers are shown: without its comment and the colon at its end."""
+    return without_comment(source.line(line)).strip().removesuffix(":").rstrip()
+
+
 def header(one: SourceFor, source: SourceText) -> str:
     """Return the header of a `for` as it is written, in one line."""
-    lines = [source.line(number).strip() for number in range(one.span.line, one.span.end_line + 1)]
+    lines = [without_comment(source.line(at)).strip() for at in range(one.span.line, one.span.end_line + 1)]
     text = " ".join(filter(None, lines))
     return text.removesuffix(":").rstrip() if text.startswith("for ") or not text else text
 

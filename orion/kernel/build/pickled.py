@@ -3,6 +3,7 @@ text that it and its helpers were written in, since loops are compiled from that
 
 from __future__ import annotations
 
+import io
 import linecache
 from collections.abc import Iterator
 from types import CodeType, FunctionType
@@ -30,7 +31,7 @@ def from_bytes(data: bytes) -> FunctionType:
     function, texts = cast(tuple[FunctionType, Texts], cloudpickle.loads(data))
     for file, text in texts.items():
         if "".join(linecache.getlines(file)) != text:
-            linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+            linecache.cache[file] = (len(text), None, [*io.StringIO(text)], file)  # form feeds end no line
     return function
 
 
