@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from orion.estimate import Estimate, Scaling, Untimed
-    from orion.inspect.tree.view import Seconds, Tree
+    from orion.inspect.tree.view import Effect, Seconds, Tree
     from orion.runtime.ray.announced import Reads, ReadsOf
     from orion.simulate import Network
 
@@ -62,17 +62,19 @@ class Plan:
 
     `workers` is the number that was asked for. `arrays` are the sparse arrays of the call, by argument name; a plan
     made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops. `again` makes
-    the plan of the same call for another number of workers, and `measurements` are those of the function. `reads` says
-    what tiles read of arrays of which that is listed: estimates for several nodes run announcers for it.
+    the plan of the same call for other workers or settings, and `measurements` are those of the function. `reads` says
+    what tiles read of arrays of which that is listed: estimates for several nodes run announcers for it. `looked`: the
+    arrays that subscripts are read from were inspected for it.
     """
 
     function: FunctionPlan
     sizes: Sizes
     arrays: Mapping[str, Any]
     checks: tuple[BoundsChecks, ...]
-    again: Callable[[int], Plan]
+    again: Callable[[Sizes], Plan]
     measurements: Measurements
     reads: ReadsOf = nothing_read
+    looked: bool = False
 
     # ------------------------------------------------------------ what was found
 
@@ -274,7 +276,7 @@ class Plan:
         """The plan of the same call for another number of workers."""
         if workers == self.sizes.workers or self.sizes.symbolic:
             return self
-        return replace(self.again(workers), reads=self.reads)
+        return replace(self.again(replace(self.sizes, workers=workers)), reads=self.reads)
 
     def _scheduled(self) -> tuple[FunctionPlan, Sizes, dict[int, Schedule]]:
         function = self.with_bodies()
@@ -364,18 +366,18 @@ class Plan:
         from orion.inspect.text.printable import printable
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width(), self.tree()))
+        return printable(plan_text(self.function, terminal_width(), self._shown))
 
     def _repr_html_(self) -> str:
         from orion.inspect.html.html import plan_html
 
-        return plan_html(self.function, self._pictures(), self.tree())
+        return plan_html(self.function, self._pictures(), self._shown)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain dicts, lists, strings and numbers."""
         from orion.inspect.data import plan_to_dict
 
-        return plan_to_dict(self.function, self.tree())
+        return plan_to_dict(self.function, self._shown)
 
     def tree(self, measured: Seconds | None = None) -> Tree:
         """The tree of the source's loops, with predicted seconds where `f.measure(...)` has measured the function, and
@@ -383,6 +385,21 @@ class Plan:
         from orion.inspect.tree.view import tree_of
 
         return tree_of(self.function, self._predicted(), measured)
+
+    @property
+    def _shown(self) -> Tree:
+        """The tree with what options would change, as views of a plan have it."""
+        return replace(self.tree(), options=self._options)
+
+    @cached_property
+    def _options(self) -> tuple[Effect, ...]:
+        """What options would change. The plan with `force_parallel` is made here, once a view is drawn."""
+        from orion.inspect.tree.options import effects, may_be_forced
+
+        forced = None
+        if may_be_forced(self.function):
+            forced = self.again(replace(self.sizes, force_parallel=True)).function
+        return effects(self.function, forced, looked=self.looked)
 
     def _predicted(self) -> Seconds | None:
         """The seconds that are predicted by what was measured; None where nothing was. A prediction without it may be

@@ -40,6 +40,7 @@ from orion.inspect.text.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text.words import iterations_in_words, order_in_words, place, with_written_dims
+from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines
 from orion.inspect.tree.view import Tree, tree_of
 from orion.ir.function import in_users_words
@@ -60,7 +61,8 @@ def plan_text(plan: FunctionPlan, width: int = WIDTH, tree: Tree | None = None) 
     """The plan of a function as text, at most `width` columns wide (source lines that are longer stay whole): first the
     `tree` of its loops, made from the plan alone where none is given. Nothing is run.
     """
-    lines = _tree(tree or tree_of(plan), width)
+    tree = tree or tree_of(plan)
+    lines = [*_tree(tree, width), *_labelled("options", table(option_rows(tree)), gap=True)]
     told = [Line(condition) for condition in conditions(plan)]
     arrays = [
         *_labelled("makes", table(makes(plan)), gap=True),
