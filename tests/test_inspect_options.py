@@ -49,7 +49,7 @@ def several(x, y, idx):
 
 
 def swept(x, y, idx):
-    for t in range(10):
+    for _t in range(10):
         for i in range(1, x.shape[0] - 1):
             x[i] = 0.3 * (x[i - 1] + x[i] + x[i + 1])
 
