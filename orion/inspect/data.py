@@ -23,7 +23,8 @@ from orion.ir.replicas import Replica
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import Deal, Even
-from orion.plan.explain import Told, possible_pair, values_of
+from orion.plan.explain import Told, possible_pair
+from orion.plan.iterations import values_of
 from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import (
     Considered,
@@ -330,7 +331,7 @@ def _dependence(dependence: Dependence, loop: LoopPlan) -> dict[str, Any]:
     told = Told(loop.nest, dict(loop.known))
     pair = possible_pair(dependence, told)
     return {
-        "witness": None if pair is None else [values_of(iteration, told) for iteration in pair],
+        "witness": None if pair is None else [values_of(iteration, loop.nest, told.known) for iteration in pair],
         "array": dependence.array,
         "kind": dependence.kind,
         "source": _access(dependence.source),
