@@ -37,6 +37,10 @@ class _Kind(Enum):
     OTHER = auto()
 
 
+WORDS = {_Kind.FOR: ("iteration", "the loop in line"), _Kind.AXIS: ("element", "line")}
+"""What has the numbers of a dimension without a name, and of what."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Dim:
     """A loop dimension as it is told. `name` is that of a named one, and `line` that of a `for` or a statement."""
@@ -77,7 +81,7 @@ def pair_in_words(pair: Sequence[Sequence[int]], nest: LoopNest, known: Values) 
         return ""
     said, at = list[str](), 0
     while at < len(dims):
-        end = _end_of_axes(dims, at)
+        end = _end_of_alike(dims, at)
         said.append(_numbered(dims[at], *(", ".join(map(str, one[at:end])) for one in numbers), several=end > at + 1))
         at = end
     return ", ".join(said)
@@ -161,39 +165,35 @@ def _apart(distance: Sequence[int | None], dims: Sequence[_Dim]) -> str:
     apart = ", ".join(f"{step:+d}" if step else "0" for step in distance)
     if any(dim.kind is _Kind.OTHER for dim in dims):
         return f"iterations ({apart}) apart in the order that they run in"
-    where = {_Kind.FOR: "the loop in line", _Kind.AXIS: "an axis of line"}
-    names = [dim.name or f"{where[dim.kind]} {dim.line}" for dim in dims]
+    names = [dim.name or f"{WORDS[dim.kind][1]} {dim.line}" for dim in dims]
     return f"iterations ({apart}) apart in ({', '.join(names)})"
 
 
 def _same(dim: _Dim, at: int, dims: Sequence[_Dim]) -> str:
     """What iterations have in common that agree in a dimension."""
-    match dim.kind:
-        case _Kind.NAMED:
-            return dim.name
-        case _Kind.FOR:
-            return f"round of the loop in line {dim.line}"
-        case _Kind.AXIS:
-            axes = [number for number, one in enumerate(dims) if one == dim]
-            return f"element of line {dim.line}" if len(axes) == 1 else f"index {axes.index(at)} of line {dim.line}"
-        case _Kind.OTHER:
-            return f"coordinate {at} of the order that they run in"
+    if dim.kind is _Kind.NAMED:
+        return dim.name
+    if dim.kind is _Kind.OTHER:
+        return f"coordinate {at} of the order that they run in"
+    noun, where = WORDS[dim.kind]
+    alike = [number for number, one in enumerate(dims) if one == dim]
+    return f"{noun if len(alike) == 1 else f'index {alike.index(at)}'} of {where} {dim.line}"
 
 
-def _end_of_axes(dims: Sequence[_Dim], at: int) -> int:
-    """Where the axes of the statement end that dimension `at` is of: an element of it has all their indices."""
+def _end_of_alike(dims: Sequence[_Dim], at: int) -> int:
+    """Where the dimensions of one statement, or of one `for` as over `np.ndindex`, end: their numbers are told
+    together."""
     end = at + 1
-    while dims[at].kind is _Kind.AXIS and end < len(dims) and dims[end] == dims[at]:
+    while dims[at].kind in WORDS and end < len(dims) and dims[end] == dims[at]:
         end += 1
     return end
 
 
 def _numbered(dim: _Dim, first: str, second: str, *, several: bool) -> str:
-    """A dimension in two iterations: "iterations 0 and 1 of the loop in line 8". `several`: numbers are indices of
-    several axes."""
+    """A dimension in two iterations: "iterations 0 and 1 of the loop in line 8". `several`: each is several numbers."""
     if dim.kind is _Kind.NAMED:
         return f"{dim.name}={first}" if first == second else f"{dim.name}={first} and {dim.name}={second}"
-    noun, where = ("iteration", "the loop in line") if dim.kind is _Kind.FOR else ("element", "line")
+    noun, where = WORDS[dim.kind]
     if several:
         first, second = f"({first})", f"({second})"
     numbers = f"{noun} {first}" if first == second else f"{noun}s {first} and {second}"
