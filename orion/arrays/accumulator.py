@@ -153,7 +153,8 @@ def accumulator(init: Any, combine: Combine, *, commutative: bool = False) -> Ac
     that do not follow one another, such as those of wavefronts: these stay on one worker (ORN134), unless
     `commutative=True` says that combine(a, b) is combine(b, a). On every backend the bits are the same: on up to 32
     workers in ordered loops whose chunks are independent, on up to 8 in wavefronts and in unordered loops over one or
-    two keys (up to 4 over three keys, up to 2 over more). `f.serial(…)` combines one value after another, with a function of any kind.
+    two keys (up to 4 over three keys, up to 2 over more). `f.serial(…)` combines one value after another, with a
+    function of any kind.
 
     `init` has to be neutral: combine(init, a) and combine(a, init) are `a`. It is what chunks of iterations begin with.
     Functions of NaN that compare are often not associative: `a if a <= b else b` forgets what was before a NaN.
