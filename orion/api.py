@@ -166,8 +166,10 @@ class ParallelFunction(OtherRuns[P, R]):
     def explain(self, *args: Any, inspect: Any, **kwargs: Any) -> str: ...
     @ends_in_users_line
     def explain(self, *args: Any, inspect: Any = False, **kwargs: Any) -> str:
-        """Return the plan as text; `inspect` as in `plan`. Of a function that runs without a plan, as Numba compiles it,
-        return why."""
+        """Return the plan as text; `inspect` as in `plan`.
+
+        A function that Orion cannot plan runs as Numba compiles it. Then the text says why.
+        """
         try:
             return str(self.plan(*args, inspect=inspect, **kwargs))
         except OrionError as error:

@@ -62,11 +62,11 @@ class Plan:
 
     `f.plan(…)` makes it. `print(plan)` shows it as text, a notebook as a page with a picture.
 
-    `function` is the plan without these conveniences, and `sizes` the numbers of the call. `arrays` are the sparse arrays of the call, by argument name; a plan
-    made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops. `again` makes
-    the plan of the same call for other workers or settings, and `measurements` are those of the function. `reads` says
-    what tiles read of arrays of which that is listed: estimates for several nodes run announcers for it. `looked`: the
-    arrays that subscripts are read from were inspected for it.
+    `function` is the plan without these conveniences, and `sizes` the numbers of the call. `arrays` are the sparse
+    arrays of the call, by argument name; a plan made without arguments has none, and no schedule. `checks` are the
+    bounds checks of its planned loops. `again` makes the plan of the same call for other workers or settings.
+    `measurements` are those of the function. `reads` says what tiles read of arrays of which that is listed, for
+    estimates on several nodes. `looked`: index arrays were inspected for it.
     """
 
     function: FunctionPlan

@@ -134,7 +134,8 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
       which arrays that is known)
     - `read_in_part`: the same of arrays that are only read
     - `replicas`: `name` of the copy, `array`, `mode` (that of `orion.elastic`, or "local_sgd"), `sync_every`, and
-      either `alpha`, the `bound` up to which it is stable, `momentum` and `overlap`, or `outer`: step and momentum, or None
+      either `alpha`, the `bound` up to which it is stable, `momentum` and `overlap`, or `outer`: step and momentum, or
+      None
     - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved`
     - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`
 
