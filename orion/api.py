@@ -139,11 +139,11 @@ class ParallelFunction(OtherRuns[P, R]):
     def plan(self, *args: Any, inspect: Any, **kwargs: Any) -> Plan: ...
     @ends_in_users_line
     def plan(self, *args: Any, inspect: Any = False, **kwargs: Any) -> Plan:
-        """Return the plan for these arguments: nothing runs, no worker starts.
+        """Return the plan for these arguments: no loop runs, no worker starts.
 
-        It is made from types and shapes, from properties of arrays of subscripts, and from what inspections have found
-        in calls before. With `inspect`, loops are inspected that may run in tiles found by that, as calls do at once in
-        a session with `force_parallel`, and else after a while; calls with these arrays then run by what is found.
+        It is made from dtypes, shapes, integers, and what earlier calls have found in index arrays. `inspect=True`
+        reads the index arrays now: loops with subscripts such as `x[idx[i]]` may then run in tiles that their contents
+        allow. Calls inspect by themselves once they have run for a while, and at once with `force_parallel`.
 
         What a call refuses before it runs, the plan refuses with the same error: arguments that share memory, sizes
         that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes. Functions
@@ -166,8 +166,10 @@ class ParallelFunction(OtherRuns[P, R]):
     def explain(self, *args: Any, inspect: Any, **kwargs: Any) -> str: ...
     @ends_in_users_line
     def explain(self, *args: Any, inspect: Any = False, **kwargs: Any) -> str:
-        """The plan as text; `inspect` as in `plan`. Of a function that is not planned, but run as it is if Numba can
-        compile it, why that is so."""
+        """Return the plan as text; `inspect` as in `plan`.
+
+        A function that Orion cannot plan runs as Numba compiles it. Then the text says why.
+        """
         try:
             return str(self.plan(*args, inspect=inspect, **kwargs))
         except OrionError as error:
@@ -183,20 +185,19 @@ class ParallelFunction(OtherRuns[P, R]):
     def measure(
         self, *args: Any, seconds: Any = None, kinds: Any = None, every: Any = None, **kwargs: Any
     ) -> Measurement | MeasuredKinds:
-        """Measure how long the tiles of a call with these arguments take, for `plan.estimate` and `plan.scaling` of
-        calls with arguments of the same types; also returned. The session's number of workers is measured, by threads
-        of this process; arrays stay as they are, as it runs on copies of those that are written.
+        """Measure how long the tiles of a call take, and return it; `plan.estimate` and `plan.scaling` then know times.
 
-        After about so many `seconds` (1, if not given) in each of a few runs rounds of serial loops are left out; the
-        first round of each loop is always run. `ArgumentError` where that is not a number above 0, and whatever a call
-        raises.
+        The call runs a few times on threads of this process, as many as the session has workers. It runs on copies:
+        the arguments stay as they are. What is measured holds for all calls with arguments of the same types.
 
-        With `kinds`, names of kinds of memory, the call is also run with all its NumPy arrays on each of them, for
-        `plan.estimate(placement=...)`: `{"dram": None, "file": "/a/folder"}`, where None, which comes first, is the
-        process's own memory, and a folder has files that are mapped into it and of which no page is in memory when a
-        run begins. One of `every` iterations (about 20,000 of a loop, if not given) is run as Python too, to see which
-        blocks of memory it touches; pages that come in are counted. Files are made in the folder, and removed.
-        `ArgumentError` where a kind is no folder, and where the accesses of a loop cannot be listed so.
+        `seconds`: about so long each run takes, 1 by default. Later rounds of serial loops are then left out; the first
+        round of each loop always runs. `ArgumentError` unless it is above 0, and whatever a call raises.
+
+        `kinds`: kinds of memory by name, for `plan.estimate(placement=...)`: `{"dram": None, "file": "/a/folder"}`.
+        None is the process's own memory, and comes first. A folder stands for files in it that are mapped into memory;
+        they are removed afterwards. The call runs with all NumPy arrays on each kind. One in `every` iterations also
+        runs as Python, to see which blocks of memory it touches; by default about 20,000 of a loop do. `ArgumentError`
+        where a kind is no folder, and where the accesses of a loop cannot be listed so.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -222,9 +223,11 @@ class ParallelFunction(OtherRuns[P, R]):
 
     @property
     def last_run(self) -> LastRun | None:
-        """What the last call in this process that came to its end has run: its plan, the serial order that it equals,
-        and, where a profile was on (`orion.profile`), the times of its loops and workers. None before the first call,
-        and after one that ran as it is, without a plan."""
+        """What the last finished call in this process ran: its plan and the serial order that it equals.
+
+        It also has the times of loops and workers if a profile was on (`orion.profile`). None before the first call,
+        and after a call that ran without a plan.
+        """
         ran = self._ran
         if ran is None:
             return None
@@ -232,14 +235,15 @@ class ParallelFunction(OtherRuns[P, R]):
 
     @ends_in_users_line
     def replay(self, run: LastRun, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run it with the plan, the tiles and the order of a run before (`last_run`), whatever the session's backend
-        and workers are now: from the same values the results are the same, bit for bit. Orion does not keep the values
-        of a run; give `args` as they were before it. It runs on as many threads of this process as the run had
-        workers, while no loop of the session runs, and leaves `last_run` and profiles as they are.
+        """Repeat a run (an earlier `last_run`) with its plan, tiles and order: the same values give the same bits.
 
-        PlanError where `run` is one of another function, or of this one before it was changed, and where these
-        arguments would not run with its plan, with what differs: shapes, dtypes or integers, the keys of sparse arrays,
-        the contents of index arrays by which loops were inspected or shown to be parallel, or a later inspection.
+        Orion does not keep the values of a run: give `args` as they were before it. The session's backend and workers
+        do not matter. The replay uses as many threads of this process as the run had workers, while no loop of the
+        session runs. `last_run` and profiles stay as they are.
+
+        PlanError where `run` is of another function, or of this one before a change, and where these arguments would
+        not run with its plan. The error names what differs: shapes, dtypes, integers, keys of sparse arrays, contents
+        of index arrays, or a later inspection.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for

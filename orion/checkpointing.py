@@ -36,11 +36,11 @@ def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, *
 
 @ends_in_users_line
 def restore(path: str | os.PathLike[str], /, **into: Any) -> dict[str, Any]:
-    """What the newest checkpoint in the folder `path` holds, by names; `path` may also be one of the files.
+    """Read the newest checkpoint in the folder `path`, and return what it holds by name. `path` may also be a file.
 
-    Dense arrays that are given by their names, NumPy's or Orion's, take the contents in place; they must have the same
-    shape and dtype. All are changed or, where there is an error, none. Replicas that are given take their centre and
-    their momentum, and their copies begin as the centre is then; accumulators take their value.
+    Dense arrays given by name, NumPy's or Orion's, take their contents in place; they need the same shape and dtype.
+    Replicas take their centre and momentum, and their copies begin as the centre. Accumulators take their value. Where
+    there is an error, nothing changes.
 
     `ArgumentError` where there is no checkpoint, or arrays do not fit; `DataFormatError` where the file is damaged: the
     one before it, in the same folder, can then be given by its path.

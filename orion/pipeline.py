@@ -349,8 +349,8 @@ def make_plan(
 def planned(typed: Typed, sizes: Sizes, arrays: Mapping[str, Any]) -> Plan:
     plan = plan_program(typed.variants, sizes, typed.take_maps())
 
-    def again(workers: int) -> Plan:
-        return planned(typed, replace(sizes, workers=workers), arrays)
+    def again(other: Sizes) -> Plan:
+        return planned(typed, other, arrays)
 
     return Plan(plan, sizes, arrays, tuple(checks_of(typed, plan)), again, typed.measurements)
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from orion.estimate import Estimate, Scaling, Untimed
-    from orion.inspect.tree.view import Seconds, Tree
+    from orion.inspect.tree.view import Effect, Seconds, Tree
     from orion.runtime.ray.announced import Reads, ReadsOf
     from orion.simulate import Network
 
@@ -61,28 +61,32 @@ def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule], nodes: S
 class Plan:
     """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
 
-    `workers` is the number that was asked for. `arrays` are the sparse arrays of the call, by argument name; a plan
-    made without arguments has none, and no schedule. `checks` are the bounds checks of its planned loops. `again` makes
-    the plan of the same call for another number of workers, and `measurements` are those of the function. `reads` says
-    what tiles read of arrays of which that is listed: estimates for several nodes run announcers for it.
+    `f.plan(…)` makes it. `print(plan)` shows it as text, a notebook as a page with a picture.
+
+    `function` is the plan without these conveniences, and `sizes` the numbers of the call. `arrays` are the sparse
+    arrays of the call, by argument name; a plan made without arguments has none, and no schedule. `checks` are the
+    bounds checks of its planned loops. `again` makes the plan of the same call for other workers or settings.
+    `measurements` are those of the function. `reads` says what tiles read of arrays of which that is listed, for
+    estimates on several nodes. `looked`: index arrays were inspected for it.
     """
 
     function: FunctionPlan
     sizes: Sizes
     arrays: Mapping[str, Any]
     checks: tuple[BoundsChecks, ...]
-    again: Callable[[int], Plan]
+    again: Callable[[Sizes], Plan]
     measurements: Measurements
     reads: ReadsOf = nothing_read
+    looked: bool = False
 
     # ------------------------------------------------------------ what was found
 
     @property
     def loops(self) -> tuple[LoopPlan, ...]:
-        """One plan per planned loop of the source, in textual order.
+        """One `LoopPlan` per planned loop of the source, in textual order.
 
-        A loop that is run in another order than it is written in has the planned loops that stand for it as `parts`;
-        its strategy is the weakest of theirs.
+        A loop in another order than the written one has `parts`: the planned loops that stand for it. Its strategy is
+        the weakest of theirs.
         """
         return loops_of_source(self.function)
 
@@ -121,8 +125,11 @@ class Plan:
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        """Those of the loops as they are written; of a loop in another order that has none, those of its parts, between
-        iterations of the loops further in."""
+        """The dependences between iterations of the loops as written: array, kind, both accesses, distance.
+
+        A loop in another order may carry none itself. Then they are those of its parts, between iterations of the
+        loops further in.
+        """
         found = (part for loop in self.loops for part in (loop, *(() if loop.dependences else loop.parts)))
         return tuple(dependence for part in found for dependence in part.dependences)
 
@@ -138,23 +145,26 @@ class Plan:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What must hold of the sizes and integers of a call for this plan, as expressions of Python: it is looked at
-        in each call, and where it does not hold the function is run otherwise."""
+        """What must hold of the sizes and integers of a call for this plan, as expressions of Python: "lo >= 0".
+
+        Each call checks them. A call for which one does not hold gets another plan.
+        """
         return conditions_in_words(self.function.program.function, dict(self.function.types))
 
     @property
     def considered(self) -> tuple[Considered, ...]:
-        """Other ways to run the function that were not taken: name, predicted time, reason."""
+        """Other ways to run the function that were not taken. Each has a `name`, the predicted `nanoseconds` (None
+        where unknown) and the `reason` against it."""
         return self.function.considered
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """Where the data of each array lives, and the predicted bytes that a run moves, loop by loop."""
+        """Where each array lives while a loop runs, and the bytes that a run is predicted to move, loop by loop."""
         return tuple(placement for loop in self.loops for placement in loop.placements)
 
     @cached_property
     def graph(self) -> nx.MultiDiGraph:
-        """The statements of the source that access arrays as nodes ("line:column"), one edge per dependence."""
+        """The dependence graph: a node "line:column" per statement that accesses arrays, an edge per dependence."""
         from orion.dependence.graph import dependence_graph
 
         return dependence_graph(self.dependences, self.function.program.function.body)
@@ -163,12 +173,11 @@ class Plan:
 
     @ends_in_users_line
     def schedule(self, workers: int | None = None, loop: int | None = None) -> Schedule:
-        """The tiles by step and worker of loop number `loop` (the only one, if not given).
+        """Return the tiles, by step and worker, of loop number `loop` (by default the only one).
 
-        Of a loop with `parts` they are those of the part with most dimensions; their coordinates are then values of
-        its formulas.
-        `workers` defaults to the number the plan was made for; the loop runs on no more than it has blocks for.
-        PlanError where the plan was made without arguments.
+        `workers` defaults to the plan's number; a loop runs on no more than it has blocks for. Of a loop with `parts`
+        the tiles are those of the part with most dimensions, whose coordinates are values of its formulas. PlanError
+        where the plan was made without arguments.
         """
         return self.schedule_of(self._loop(loop), workers)
 
@@ -195,10 +204,10 @@ class Plan:
 
     @ends_in_users_line
     def serial_order(self, workers: int | None = None, loop: int | None = None) -> Ints:
-        """A serial order of the iterations that a run on `workers` workers equals.
+        """Return a serial order of the iterations that a run on `workers` workers equals. PlanError as for `schedule`.
 
-        For a loop over a sparse array, int64 (elements,): positions of the elements in the order in which they were
-        given. For a nest of ranges, int64 (iterations, dims): the coordinates of each iteration.
+        For a loop over a sparse array: int64 of shape (elements,), positions in the order in which the elements were
+        given. For a nest of ranges: int64 of shape (iterations, dims), the coordinates of each iteration.
         """
         from orion.schedule.order import element_order, range_order
 
@@ -219,17 +228,18 @@ class Plan:
         bandwidth: float | None = None,
         latency: float | None = None,
     ) -> Estimate:
-        """What a call takes on several nodes: seconds, loop by loop, the bytes that go between nodes, which loops use
-        one node alone, and why, and the memory of each node. On the workers that the plan is for, or on others, for
-        which it is made anew; they are shared out evenly. Nothing runs.
+        """Predict what a call takes on `nodes` nodes: seconds per loop, bytes between nodes, memory of each node.
 
-        Times are known once `f.measure(...)` has measured the function: schedules are simulated with the times of
-        tiles. Between nodes go `bandwidth` bytes per second and node after `latency` seconds (1e9 and 1e-4, if not
-        given); what is taken for granted is in `assumed`, and printed. `memory` are the bytes that each node has for
-        dense arrays. `placement` has the kind of memory that arrays are on, `{"W": "file"}`, all others being on the
-        first kind that `f.measure(..., kinds=...)` was given; `.best(capacity={"dram": "2GB"})` of what is returned
-        proposes one. PlanError where memory is not enough, with what would be, where the plan was made without
-        arguments, and where a placement names an array or a kind that was not measured.
+        Nothing runs. `workers` are shared out evenly among the nodes; they default to those of the plan. Times are
+        known once `f.measure(...)` has measured the function: they come from a simulation of the schedules.
+
+        - `bandwidth`: bytes per second of each node, 1e9 by default; `latency`: seconds, 1e-4 by default
+        - `memory`: the bytes that each node has for dense arrays
+        - `placement`: the kind of memory of arrays, `{"W": "file"}`. All others are on the first kind that
+          `f.measure(..., kinds=...)` was given. `.best(capacity={"dram": "2GB"})` of the estimate proposes a placement
+
+        `assumed` of the estimate says what is taken for granted. PlanError where `memory` is too small (it says what
+        would do), where the plan was made without arguments, and for a placement that was not measured.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -263,8 +273,10 @@ class Plan:
 
     @ends_in_users_line
     def scaling(self, workers: int = 1024) -> Scaling:
-        """The predicted seconds on 1, 2, 4, … workers of one node, up to `workers`, and from where on more of them do
-        not pay. The plan is made anew for each number. PlanError where times are not known: `f.measure(...)` first."""
+        """Predict the seconds of a call on 1, 2, 4, … workers of one node, up to `workers`, and where more stop to pay.
+
+        A plan is made for each number. PlanError where times are not known: `f.measure(...)` first.
+        """
         from orion.estimate import Scaling, scaled
 
         most = _at_least_one(workers)
@@ -275,7 +287,7 @@ class Plan:
         """The plan of the same call for another number of workers."""
         if workers == self.sizes.workers or self.sizes.symbolic:
             return self
-        return replace(self.again(workers), reads=self.reads)
+        return replace(self.again(replace(self.sizes, workers=workers)), reads=self.reads)
 
     def _scheduled(self) -> tuple[FunctionPlan, Sizes, dict[int, Schedule]]:
         function = self.with_bodies()
@@ -311,17 +323,20 @@ class Plan:
 
     @ends_in_users_line
     def check(self, workers: int | None = None) -> None:
-        """Prove by isl that the schedule of every loop keeps every dependence: PlanError with the pair of iterations
-        where isl refutes that, an UnprovedWarning where it can do neither.
+        """Prove by isl that what runs keeps every dependence. Returns where it is proved.
 
-        Checks the schedules for `workers` workers, or for 1 to 4 and the number that the plan was made for. Of a loop
-        that is run in another order also that the order keeps every dependence of the loop as written, and that the
-        schedules of its parts are held to all of them; and of the text of its loops, for all sizes and all boxes, that
-        each iteration is run once and in such an order. Of arrays that tiles have of
-        their own, or copies of, and of reads that see a copy of their array made before the loop, that they may; of
-        neighbouring loops that are run as one, that this keeps every dependence between them; of subscripts that
-        kernels do not look at, that they lie inside of their arrays (OutOfBoundsError where one leaves its array for
-        sure). An `UnprovedWarning` says what could be proved neither right nor wrong.
+        `workers`: the schedules for so many workers are checked, by default those for 1 to 4 and for the plan's own
+        number. Proved are:
+
+        - the schedule of every loop
+        - the new order of a loop that does not run as written: each iteration runs once, for all sizes, and after all
+          that it depends on
+        - arrays of which tiles have their own, copies that iterations add to, and copies that are read
+        - neighbouring loops that run as one
+        - subscripts that kernels do not check: they lie inside of their arrays
+
+        PlanError where isl refutes a dependence, with the pair of iterations; OutOfBoundsError where a subscript is
+        sure to leave its array. An `UnprovedWarning` names what could be proved neither right nor wrong.
         """
         from orion.verify.check import check
 
@@ -364,24 +379,28 @@ class Plan:
     def __str__(self) -> str:
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width(), self.tree(), letters=printable))
+        return printable(plan_text(self.function, terminal_width(), self._shown, letters=printable))
 
     def text(self) -> str:
         """The plan as text, with all of its loops: `print(plan)` shows the ten that have most of the work."""
         from orion.inspect.text.text import plan_text, terminal_width
 
-        return printable(plan_text(self.function, terminal_width(), self.tree(), None, printable))
+        return printable(plan_text(self.function, terminal_width(), self._shown, None, printable))
 
     def _repr_html_(self) -> str:
         from orion.inspect.html.html import plan_html
 
-        return plan_html(self.function, self._pictures(), self.tree())
+        return plan_html(self.function, self._pictures(), self._shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as plain dicts, lists, strings and numbers."""
+        """Return the plan as plain dicts, lists, strings and numbers, for tools. It never has other types.
+
+        `["tree"]` has the loops of the source and how each runs, `["loops"]` all that is known of each, `["reasons"]`
+        of these why not more. `help(orion.inspect.data.plan_to_dict)` explains every key.
+        """
         from orion.inspect.data import plan_to_dict
 
-        return plan_to_dict(self.function, self.tree())
+        return plan_to_dict(self.function, self._shown)
 
     def tree(self, measured: Seconds | None = None) -> Tree:
         """The tree of the source's loops, with predicted seconds where `f.measure(...)` has measured the function, and
@@ -389,6 +408,21 @@ class Plan:
         from orion.inspect.tree.view import tree_of
 
         return tree_of(self.function, self._predicted(), measured)
+
+    @property
+    def _shown(self) -> Tree:
+        """The tree with what options would change, as views of a plan have it."""
+        return replace(self.tree(), options=self._options)
+
+    @cached_property
+    def _options(self) -> tuple[Effect, ...]:
+        """What options would change. The plan with `force_parallel` is made here, once a view is drawn."""
+        from orion.inspect.tree.options import effects, may_be_forced
+
+        forced = None
+        if may_be_forced(self.function):
+            forced = self.again(replace(self.sizes, force_parallel=True)).function
+        return effects(self.function, forced, looked=self.looked)
 
     def _predicted(self) -> Seconds | None:
         """The seconds that are predicted by what was measured; None where nothing was. A prediction without it may be
@@ -408,6 +442,7 @@ class Plan:
         return seconds_of(found.seconds, zip(spans, each, strict=True))
 
     def to_json(self) -> str:
+        """Return `to_dict()` as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
 
     def to_mermaid(self) -> str:
@@ -429,7 +464,7 @@ class Plan:
 
     @ends_in_users_line
     def save_svg(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture of the iteration space of the costliest loop as an SVG file."""
+        """Write the picture of the costliest loop's iteration space to `path`, as SVG. PlanError without a loop."""
         costliest = costliest_loop(self.function)
         if costliest is None:
             raise PlanError("the function has no loop to draw")

@@ -323,7 +323,7 @@ class Preparation:
         with self._in_users_words():
             call = self._call(self.with_outside(arguments), workers, force_parallel)
             plan, inspected = self._inspected_plan(call, looks=True if inspects or force_parallel else None)
-        plan = plan.for_shuffled(call.arguments)
+        plan = replace(plan.for_shuffled(call.arguments), looked=bool(inspects or force_parallel))
         if any(loop.read_in_part for loop in plan.function.loops):
             given = in_rows(call.arguments, rows_of(call.typed.function, call.shapes))
             plan = replace(plan, reads=partial(self._inspections.reads, given))

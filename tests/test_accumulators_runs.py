@@ -444,3 +444,23 @@ def test_a_replay_adds_the_same():
         composed(a, b, first)
     composed.replay(composed.last_run, a, b, again)
     assert again.value == first.value
+
+
+CHUNKS = {
+    "ordered": (total.__wrapped__, True, lambda: (np.arange(4000.0),), 32),
+    "tiles that wait": (grid.__wrapped__, True, lambda: (np.ones((400, 400)),), 8),
+    "any order, two keys": (factorize, False, lambda: arguments_of(factorize), 8),
+}
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_chunks_are_the_same_for_as_many_workers_as_the_guide_says(name):
+    function, ordered, make, most = CHUNKS[name]
+    parallel, found = orion.parallel_for(ordered=ordered)(function), {}
+    make_value = (lambda: orion.accumulator((1, 0, 0, 1), combine=matrices)) if function is factorize else (
+        lambda: added(commutative=True)
+    )  # fmt: skip
+    for workers in (2, most, most + 1):
+        with orion.session("threads", workers, force_parallel=True):
+            found[workers] = parallel.plan(*make(), make_value()).loops[0].cuts
+    assert found[2] == found[most] != found[most + 1]

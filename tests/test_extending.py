@@ -84,7 +84,7 @@ def test_the_examples_print_what_the_page_says(tree):
 
 def test_the_page_of_the_new_code_is_printed(tree):
     shown = run(tree, "-m", "orion", "explain", "orn135").stdout
-    assert shown.startswith("ORN135: an inner loop goes across the rows of an array\n\n**An inner loop")
+    assert shown.startswith("ORN135: an inner loop goes across the rows of an array\n\nNeighbouring iterations")
 
 
 @pytest.mark.parametrize("command", [("ruff", "check"), ("ruff", "format", "--check")], ids=" ".join)

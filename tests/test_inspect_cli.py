@@ -464,7 +464,8 @@ def test_a_function_defined_twice_is_the_last_one_and_none_is_passed_over(tmp_pa
 def test_the_page_of_a_code(code, capsys):
     assert main(["explain", code.lower()]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"{code}: {CODES[code].title}\n")
+    assert shown.startswith(f"{code}: {CODES[code].title}\n\n")
+    assert CODES[code].title[1:] not in shown.partition("\n")[2]  # told once
     assert len(shown.splitlines()) >= 4
 
 

@@ -1,9 +1,10 @@
 """Values that all iterations of loops add to by a function of the user's: `orion.accumulator`.
 
-A loop cuts its iterations into chunks whose borders do not depend on workers. Each chunk begins with the neutral
-element and adds its values in their order; what the chunks have found is then combined in their order. So an
-associative function gives the same value as one iteration after another, also where it is not commutative, and the same
-bits on any number of workers (a reduction by a monoid, as in Blelloch, *Prefix Sums and Their Applications*, 1990).
+A loop cuts its iterations into chunks. Each chunk begins with the neutral element and adds its values in their order;
+the values of the chunks are then combined in their order (a reduction by a monoid, as in Blelloch, *Prefix Sums and
+Their Applications*, 1990). So an associative function gives the same value as one iteration after another, also where
+it is not commutative. The chunks are the same for up to 32 workers, or 8, as `orion.cost.grid` has it: up to there the
+bits are, too.
 """
 
 from __future__ import annotations
@@ -150,8 +151,10 @@ def accumulator(init: Any, combine: Combine, *, commutative: bool = False) -> Ac
     That is the user's word; Orion cannot see it. It need not be commutative: in loops in their order (`ordered=True`,
     which ranges are by default) values are combined in that order. Some loops in their order are shared out in chunks
     that do not follow one another, such as those of wavefronts: these stay on one worker (ORN134), unless
-    `commutative=True` says that combine(a, b) is combine(b, a). Bits are the same on any number of workers and on any
-    backend. `f.serial(…)` combines one value after another, with a function of any kind.
+    `commutative=True` says that combine(a, b) is combine(b, a). On every backend the bits are the same: on up to 32
+    workers in ordered loops whose chunks are independent, on up to 8 in wavefronts and in unordered loops over one or
+    two keys (up to 4 over three keys, up to 2 over more). `f.serial(…)` combines one value after another, with a
+    function of any kind.
 
     `init` has to be neutral: combine(init, a) and combine(a, init) are `a`. It is what chunks of iterations begin with.
     Functions of NaN that compare are often not associative: `a if a <= b else b` forgets what was before a NaN.

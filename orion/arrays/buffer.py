@@ -101,27 +101,27 @@ def buffer(
     deterministic: bool = False,
     send: Sending | None = None,
 ) -> Buffer:
-    """A buffer of updates of the dense array `w`, which may be late: a loop that writes `buffer[…] += update` in place
-    of `w[…]` is not kept from being parallel by what it reads and writes of `w`.
+    """Return a buffer of updates of the dense array `w`, which may be applied late.
 
-    Each worker sums up its own updates of an element, and applies the sum as one update: `apply(value, update)` is the
-    new value, `value + update` if not given. It is called for an element by one worker at a time. A sum that is 0 is no
-    update. A worker reads `apply(value, its own sum)`.
+    A loop writes `buffer[…] += update` in place of `w[…] += update`. What it reads and writes of `w` then does not keep
+    it from being parallel.
 
-    `max_delay`: when a worker reads in its k-th iteration of a loop, all updates that others have made in their
-    iterations up to k - max_delay have been applied. That bounds each other worker, not all of them together
-    (docs/guides/late.md has an example). A worker that is too far ahead waits. With 0 updates are applied at once:
-    nothing is late, and all dependences are kept.
+    `apply(value, update)` gives the new value of an element, by default `value + update`. Each worker sums up its own
+    updates of an element and applies the sum as one update; a sum of 0 is none. One worker at a time applies updates to
+    an element. A worker reads `apply(value, its own sum)`.
 
-    `helpers` are further arrays of the shape of `w`: `apply(value, update, *helpers)` gets their elements there. Where
-    it returns a tuple, that is the new value, and those of the helpers. `snapshot` are those of the helpers whose
-    values at the time when the worker first used the element, since it last applied its updates, are given after them.
+    `max_delay` bounds the delay, in iterations. When a worker reads in its k-th iteration, each other worker's updates
+    up to its iteration k - max_delay have been applied (docs/guides/late.md has an example). A worker that is too far
+    ahead waits. With 0 nothing is late, and all dependences are kept.
 
-    `deterministic`: all workers apply their updates after the same iterations, one after the other, so that results are
-    the same, bit for bit, for the same number of workers.
+    `helpers` are further arrays of the shape of `w`. `apply(value, update, *helpers)` gets their elements, and may
+    return a tuple: the new value and the new values of the helpers. `snapshot` names helpers whose earlier values
+    `apply` gets after them: those from when the worker first used the element since it last applied its updates.
 
-    `send=orion.pacing(…)` says what goes to other nodes between the messages that the bound asks for, and how fast;
-    nothing, if not given.
+    `deterministic=True`: all workers apply their updates after the same iterations, one after another. The bits are
+    then the same each time, for the same number of workers.
+
+    `send=orion.pacing(…)` sends updates to other nodes ahead of time. The default sends what `max_delay` asks for.
 
     Errors: `ArgumentError` for an array that is not dense, writeable and of integers or real floats, for helpers of
     another shape, and for an `apply` that takes other arguments. A loop that meets a NaN in an update raises

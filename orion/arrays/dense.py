@@ -157,7 +157,7 @@ class DenseArray(Shuffled):
 
 @ends_in_users_line
 def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
-    """A dense array with the contents of `data`, copied. Any layout and byte order will do.
+    """Return a dense array with a copy of `data`: an array of any layout and byte order, or nested sequences.
 
     `ArgumentError` if `data` holds objects, text or anything else that compiled loops have no type for.
 
@@ -174,7 +174,9 @@ def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
 
 @ends_in_users_line
 def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
-    """A dense array of zeros.
+    """Return a dense array of zeros. `shape` is an integer or a tuple of them, `dtype` float64 by default.
+
+    `ArgumentError` for a negative length, and for a dtype that compiled loops do not have.
 
     >>> zeros(3).to_numpy()
     array([0., 0., 0.])
@@ -184,7 +186,7 @@ def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArr
 
 @ends_in_users_line
 def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
-    """A dense array of ones.
+    """Return a dense array of ones. `shape`, `dtype` and errors are those of `orion.zeros`.
 
     >>> ones(3, dtype="int32").to_numpy()
     array([1, 1, 1], dtype=int32)
@@ -194,7 +196,8 @@ def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArra
 
 @ends_in_users_line
 def full(shape: int | Sequence[int], value: complex, dtype: DTypeLike | None = None) -> DenseArray:
-    """A dense array filled with `value`; its dtype is that of `value` if not given.
+    """Return a dense array filled with `value`, whose dtype it has by default. `shape` and errors are those of
+    `orion.zeros`.
 
     >>> full(2, 0.5).to_numpy()
     array([0.5, 0.5])

@@ -55,12 +55,13 @@ SUBSCRIPTS = ("indptr", "indices", "row", "col")
 
 @ends_in_users_line
 def freeze(array: Frozen) -> Frozen:
-    """A copy of an array that nobody may write to: what is shown of it once holds for all calls. Of one of SciPy's
-    sparse matrices the arrays of subscripts are such copies, and the values are the same array. ArgumentError for
-    anything else.
+    """Return a read-only copy of an index array, which Orion inspects once for all calls.
 
-    A loop that is parallel because of what an array of subscripts holds (`out[perm[i]] = x[i]` where `perm` has no two
-    equal elements) looks at that array in every call, to see whether it has changed. Of a frozen one it need not.
+    A loop may be parallel because of what an index array holds: `out[perm[i]] = x[i]` is, where `perm` has no two equal
+    elements. Each call then checks whether `perm` has changed. A frozen array needs no check: nobody can write to it.
+
+    Of a SciPy sparse matrix the index arrays are copied and frozen; the values stay the same array. `ArgumentError` for
+    anything that is neither an array nor such a matrix.
 
     >>> perm = freeze(np.array([2, 0, 1]))
     >>> perm.flags.writeable = True

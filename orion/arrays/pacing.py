@@ -18,21 +18,25 @@ BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 @ends_in_users_line
 def pacing(bandwidth: str | float = MEASURED, batch: str | int = BATCH, order: str = "magnitude") -> Sending:
-    """What a node sends to the others of updates that may be late, between the messages that `max_delay` asks for:
-    given to `orion.buffer(…, send=)`. These come first, however fast the link is; what follows is for the time that the
-    link has left (managed communication: Wei et al., "Managed Communication and Consistency for Fast Data-Parallel
-    Iterative Analytics", SoCC 2015). On one node there is nothing to send.
+    """Return how a node sends late updates to other nodes ahead of time, for `orion.buffer(…, send=)`.
 
-    `bandwidth`: so many bits per second at most, such as "40Mbit/s", "1Gbit/s", or a number of them; "measured" sends a
-    message when the last one has come to the other end but for half of it, which is as many as the link takes.
+    Messages that `max_delay` asks for always go first. Pacing uses the time that the link has left for further updates
+    (managed communication: Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative
+    Analytics", SoCC 2015). On one node nothing is sent.
 
-    `batch`: the bytes of a message, such as "100KB". A message has some rows of the array: of an array of one dimension
-    64 neighbouring elements are one.
+    `bandwidth` is the most that pacing sends: a number of bits per second, or a text such as "40Mbit/s" or "1Gbit/s".
+    "measured" sends the next message once half of the last one has arrived, which is as much as the link takes.
 
-    `order`: which of the rows that have changed since they were sent go first. "magnitude": those whose updates δ
-    change the values v most, by the sum of |δ| / |v| over the elements of a row. Values of less than a hundredth of
-    their mean size at the beginning of the loop are taken for that. "round_robin": one row after the other; "random":
-    any; "fifo": those that have waited longest.
+    `batch` is the size of a message in bytes, such as "100KB". A message holds rows of the array. Of an array of one
+    dimension, 64 neighbouring elements are a row.
+
+    `order` says which changed rows go first:
+
+    - "magnitude": those with the largest relative update, the sum of |δ| / |v| over a row with values v and updates δ.
+      A value counts as at least a hundredth of the mean size at the beginning of the loop
+    - "round_robin": one row after another
+    - "random": any
+    - "fifo": those that have waited longest
 
     Errors: `ArgumentError` for another order, and for a bandwidth or a size that is none.
 

@@ -179,25 +179,31 @@ def elastic(
     overlap: bool = False,
     curvature: float | None = None,
 ) -> Elastic:
-    """Elastic averaging of the copies of an array (`orion.replicate`): after `sync_every` iterations of its own, and at
-    the end of the loop, a worker's copy x and the centre c are pulled together, by `alpha` of their difference.
+    """Return the policy of elastic averaging for the copies of an array (`orion.replicate`).
 
-    `mode`: "sync": all workers meet, and all differences are those of the same centre; "async": each worker pulls when
-    it is there; "hogwild": the same without locks, so that a pull of another worker may be lost; "round_robin": worker
-    after worker. With "sync" and "round_robin" results are the same, bit for bit, for the same number of workers.
+    After `sync_every` iterations of its own, and at the end of the loop, a worker pulls its copy x and the centre c
+    together, by `alpha` times their difference.
 
-    `alpha`: 0.9 / p for p workers where it is not given. It is stable up to 2 / (p + 1) with "sync" and "hogwild", and
-    up to 1 with the others (`orion.arrays.policies`); in the words of Zhang et al. it is ηρ. `momentum`, μ: after each
-    iteration v = μ v + (what the iteration has changed of x), and x is what it was before plus v.
+    `mode` says who pulls when. "sync" and "round_robin" give the same bits each time, for the same number of workers.
 
-    `overlap=True`, with "sync": workers go on with their next steps while copies are pulled together. What is pulled is
-    what they had before these steps, so that steps and pull are taken at once, as in the paper; nobody waits for a
-    worker that is less than `sync_every` iterations behind. It is stable up to 2 / (p + 2) where steps do not
-    overshoot.
+    - "sync": all workers meet, and pull towards the same centre
+    - "async": each worker pulls as soon as it is there
+    - "hogwild": as "async", but without locks: a pull of another worker may be lost
+    - "round_robin": one worker pulls after another
 
-    `curvature`: the greatest of step times curvature that the loop meets, η h. Where it is given, steps and pulls are
-    checked together, by their eigenvalues on quadratic functions up to that: beyond (1 - √μ)² momentum oscillates, and
-    whether pulls are then stable depends on `sync_every`, too.
+    `alpha` is ηρ in the paper of Zhang et al. For p workers the default is 0.9 / p. It is stable up to 2 / (p + 1) with
+    "sync" and "hogwild", up to 1 with the others (`orion.arrays.policies`).
+
+    `momentum` is μ: after each iteration v = μ v + (what the iteration has changed of x), and x becomes its value
+    before the iteration plus v.
+
+    `overlap=True`, with "sync": workers go on with their next steps while copies are pulled together. The pull takes
+    the values from before these steps. A worker waits only for others that are `sync_every` iterations behind or more.
+    It is stable up to 2 / (p + 2) where steps do not overshoot.
+
+    `curvature` is the greatest product of step and curvature that the loop meets, η h. With it, Orion checks steps and
+    pulls together, by their eigenvalues on quadratic functions. Beyond (1 - √μ)² momentum oscillates, and stability
+    depends on `sync_every`, too.
 
     Errors: `ArgumentError` for another mode, an `alpha` that is not above 0 and at most 1, a `sync_every` that is no
     number of iterations, a `momentum` that is not at least 0 and less than 1, an `overlap` of another mode, and a
@@ -243,12 +249,14 @@ def _curvature(curvature: object, momentum: float) -> float:
 
 @ends_in_users_line
 def local_sgd(sync_every: int = 10, outer: Sequence[float] | None = None) -> LocalSgd:
-    """Averages of the copies of an array (`orion.replicate`): after `sync_every` iterations all workers meet, and at
-    the end of the loop those that have some since; the array becomes the average of their copies, and so do these.
-    Results are the same, bit for bit, for the same number of workers.
+    """Return the policy that averages the copies of an array (`orion.replicate`).
 
-    `outer=(step, momentum)`: in place of that, with d = the array - the average, v = momentum · v + d, and the array
-    becomes the array - step · (d + momentum · v), as in DiLoCo, whose authors take (0.7, 0.9).
+    After `sync_every` iterations all workers meet. The array, and all copies, become the average of the copies. At the
+    end of the loop those workers meet that have iterations since. The bits are the same each time, for the same number
+    of workers.
+
+    `outer=(step, momentum)` takes an outer step instead, as DiLoCo does; its authors use (0.7, 0.9). With d = array -
+    average and v = momentum · v + d, the array becomes array - step · (d + momentum · v).
 
     Errors: `ArgumentError` for a `sync_every` that is no number of iterations, a momentum that is not at least 0 and
     less than 1, and a step that is not above 0 and less than (2 + 2 m) / (1 + 2 m) with momentum m, from which on it is

@@ -115,20 +115,22 @@ class Replicated(NDArrayOperatorsMixin):
 
 @ends_in_users_line
 def replicate(w: Dense, policy: Policy) -> Replicated:
-    """The dense array `w` with a copy of it for each worker: a loop that reads and writes `x[…]`, with `x` what this
-    returns, does so on its worker's own copy, and is not kept from being parallel by that. Copies and `w`, the centre,
-    are pulled together as `policy` says, `orion.elastic(…)` or `orion.local_sgd(…)`; what is then evaluated is `w`.
+    """Return the dense array `w`, the centre, with a copy of it for each worker.
 
-    What is counted are the iterations of the loop that is shared out: in `for s …: for k …: x[k] -= …` those over `s`.
-    A worker pulls after each `sync_every` of them and, where some are left, at the end of the loop; counting begins
-    anew with each run of it. A worker that has no iterations left has no part in later pulls, and nobody waits for it.
+    A loop reads and writes `x[…]`, where `x` is what this returns: each worker then works on its own copy, and these
+    accesses do not keep the loop from being parallel. `policy`, an `orion.elastic(…)` or `orion.local_sgd(…)`, pulls
+    copies and centre together. Evaluate the result with `w`.
 
-    Copies live on from call to call. `x.reset()` has them begin again as `w` is then; so does `orion.restore(path,
-    x=x)`, as checkpoints hold the centre and the momentum of all workers that there were, not copies.
+    A worker pulls after each `sync_every` iterations of the loop that is shared out: in `for s …: for k …: x[k] -= …`
+    of the one over `s`. It pulls once more at the end of the loop if iterations are left. Each run of the loop counts
+    anew. A worker without further iterations takes no part in later pulls, and nobody waits for it.
 
-    Such a loop reads `w` itself nowhere, and each loop that has `x` updates it. Several in one loop have policies with
-    the same mode and `sync_every`. Several nodes give the bits of as many workers of one node, but with "async" and
-    "hogwild", which have other bits each time.
+    Copies live on from call to call. `x.reset()` makes them copies of `w` again. So does `orion.restore(path, x=x)`:
+    checkpoints hold the centre and the momentum of all workers, not the copies.
+
+    The loop must not read `w` itself, and each loop that has `x` must update it. Several replicas in one loop need
+    policies with the same mode and `sync_every`. Several nodes give the bits of as many workers of one node; "async"
+    and "hogwild" have other bits each time.
 
     Errors: `ArgumentError` for an array that is not dense, writeable, in the order of C and of real floats; and for a
     policy that is none. Where copies become NaN or infinite, the call raises `UpdateError`, and all is as it was

@@ -9,6 +9,7 @@ from importlib.resources import files
 from orion.reasons import CODES
 
 CODE = re.compile(r"ORN\d+", re.IGNORECASE)
+TITLE = re.compile(r"\A\*\*.*?\.\*\*\s+", re.DOTALL)
 
 
 def page_of(code: str) -> str | None:
@@ -25,4 +26,13 @@ def _pages() -> dict[str, str]:
     text = (files("orion") / "reasons.md").read_text(encoding="utf-8")
     sections = re.split(r"^## (ORN\d+)\n", text, flags=re.MULTILINE)[1:]
     pairs = zip(sections[::2], sections[1::2], strict=True)
-    return {code: f"{code}: {CODES[code].title}\n\n{section.strip()}" for code, section in pairs}
+    return {code: f"{code}: {CODES[code].title}\n\n{_without_title(section.strip())}" for code, section in pairs}
+
+
+def _without_title(section: str) -> str:
+    """A section without the sentence in bold that it begins with: that is the title of its code, as a test holds.
+
+    >>> _without_title("**A loop is left early.** Later iterations wait.")
+    'Later iterations wait.'
+    """
+    return TITLE.sub("", section, count=1)

@@ -23,7 +23,8 @@ from orion.ir.replicas import Replica
 from orion.ir.types import ArgumentType, ArrayType, ScalarType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import Deal, Even
-from orion.plan.explain import Told, possible_pair, values_of
+from orion.plan.explain import Told, possible_pair
+from orion.plan.iterations import values_of
 from orion.plan.parallelism import Parallelism, parallelism
 from orion.plan.plan import (
     Considered,
@@ -48,76 +49,98 @@ FORMAT = 1
 
 
 def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]:
-    """The plan of a function as plain data. `tree` is that of its loops, made from the plan alone where none is given.
+    """Return the plan of a function as plain data. `tree` is that of its loops; it is made from the plan alone where
+    none is given.
 
-    Keys: `format` (1), `function`, `parameters`, `file`, `line`; `arguments`: per name its `kind` ("dense", "sparse",
-    "scalar"), dtypes and number of dimensions; `options`, the arguments that are strings or None; `makes`, the arrays
-    that the function makes: `array`, `dtype`, `shape` and `bytes` (None where unknown), `is_returned`, `line`;
-    `shuffled`, the arguments that were shuffled before, by their last shuffle: `array`, `epoch`, `exchange`, `seed`,
-    `ranks`, `elements`, how many of them went to another rank, `sent`, and the `bytes` of these;
-    `conditions`, what holds of the calls that are run so, as expressions of Python; `is_parallel`;
-    `parallelism`, the verdict: its `extent` ("parallel", "parallel, too small to share", "partly parallel", "serial",
-    "no loop to share out"), the `share` of the predicted work that is shared out, `runs_on`, the predicted
-    `nanoseconds` on one worker (None where sizes are unknown), and the places of `serial` loops; `where`, the first
-    line of the text: where the work is; `tree`, the loops as the text has them first: its `verdict`, the seconds of the
-    call `predicted` (where `f.measure` has run) and `measured` (of `f.last_run`), None where unknown, and `lines`: per
-    `for` of the source, or array statement that runs as one, its `line`, `depth`, `text` as written, `how` it runs in
-    words, `parts`, a sentence on each planned loop where several stand for it, `share` of the predicted work (None of
-    loops around others or further in), `predicted` and `measured`; `considered`, other ways to run it
-    that were not taken: `name`, `nanoseconds` (predicted, None where unknown), `reason`; `loops`, in textual order,
-    each with
+    Units: times are nanoseconds (`…_ns`, `nanoseconds`) or seconds (in `tree`), sizes are bytes. What is not known
+    before sizes are given is None. Lines count from 1, columns from 0.
 
-    - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (the one whose elements it goes over, or
-      None), `is_written_by_user` (False for statements between loops);
-    - `is_inside` (True for a loop in statements that one worker runs: those are the loop before it);
-    - `strategy`, `is_parallel`, `ordered`, `space` and `time` (names of loop dimensions), `blocks` (per dimension),
-      `iterations` (None where sizes are unknown), `runs_on`, `is_dynamic` (where workers take tiles of each other),
-      `deal`, where its blocks are dealt out by times that were measured (else None): the `blocks` of each worker, their
-      `speeds`, the fastest having 1, and `since` which call on these workers, from 1,
-      `weighed_by` (arrays by whose contents blocks have about as much work each, and the heavy ones are begun first),
-      `share` (its part of the predicted time);
-    - `inspection`, for a loop that runs in tiles found by looking at its subscripts (else None): the `arrays` that were
-      looked at, `kind` ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth`, the
-      iterations of the longest chain, and predicted times: `serial_ns`, as written, `tiles_ns`, in each of the
-      `rounds` that a call makes, and `inspection_ns`, measured;
-    - `parts`, for a loop that is run in another order (else empty): the loops that stand for it, in turn, each with
-      its `lines` of the source, `strategy`, `coordinates` (formulas in the user's variables), `around` (those of the
-      serial loops around it), `space`, `time`, `blocks` (per coordinate), `iterations` (an upper bound: the size of
-      the box around them), `runs_on`, and `is_single` (True where one worker runs its statements, once per round). The
-      loop itself then has no `space` and no `time`;
-    - `fused_with`, for a loop that is run as one with its neighbours (else None): the `lines` of those, the `arrays`
-      that are used again while a cache has them, and `bytes_saved`;
-    - `verdicts`: per `for` its `line`, `is_parallel`, `carries` (arrays), `copies` (those of which copies make it
-      parallel), `private` (those of which each iteration must have its own) and `reasons` (what is not about arrays);
-    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`
-      (isl text), by coordinates: of a range whose step is not 1, the number of the trip, from 0; and `witness`, what
-      the variables are in two iterations that conflict, or None;
-    - `reductions` (`name`, `operator`, `line`); `choices`, scalars taken from one iteration (`names`, `kind`: "min",
-      "max", "last" or "first", `comparison`: the operator or None, `line`); `exits` (`word` and `line` of what
-      ends the loop early, where later iterations may run); `scans` (`names` that iterations hand on, `block`: the
-      iterations of each, `is_rounded`: sums of floats are rounded in blocks); `inductions` (`name`, `step`:
-      what it grows by per trip, a number or an expression as text, `line`);
-      `rows`, flattened arrays (`array`, `widths`: the lengths of rows, `written` and `shown`: a subscript, `line`);
-      `private` and `carried` (names of scalars), `private_arrays` (names of
-      arrays of which each tile has its own but the last, which has the array), `copied_in` (`array`, `copy` of it made
-      before the loop, `reads` that see the copy), `element_sums` (`array`, `operator`,
-      `copies`: how many of them are added to and combined);
-      `names` of the source that are other arrays in this loop (`name`, `array`);
-    - `relaxed`, for a loop with arrays whose updates may be late (else None): its `arrays` (`array`, `buffer`,
-      `helpers`, `how`: "dense", "listed" or "at once", `line`, and `send`: the `order`, `batch` and `bandwidth`, in
-      bytes per second, of what goes to other nodes beside what `max_delay` asks for), `max_delay`, `every`:
-      the iterations after which a worker applies its updates, `deterministic`, and `served`, of which several nodes
-      have what tiles touch (`array`, `by`: the arrays that say what that is);
-    - `read_in_part`, the arrays that it only reads of which several nodes have what tiles read (the same);
-    - `replicas` (`name` of the copy of a worker, `array`, `mode`: that of `orion.elastic`, or "local_sgd",
-      `sync_every`, and `alpha`, the `bound` up to which that is stable, `momentum` and `overlap`, or `outer`: its
-      step and momentum, or None);
-    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved` (None where
-      unknown);
-    - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
+    The function:
+
+    - `format`: 1; it goes up when a key changes its meaning
+    - `function`, `file`, `line`: its name and place
+    - `parameters`: their names; `arguments`: per name the `kind` ("dense", "sparse" or "scalar"), `dtypes` and the
+      number of `dimensions`; `options`: the arguments that are strings or None
+    - `makes`: the arrays that it makes: `array`, `dtype`, `shape`, `bytes`, `is_returned`, `line`
+    - `shuffled`: the arguments that were shuffled before, by their last shuffle: `array`, `epoch`, `exchange`, `seed`,
+      `ranks`, `elements`, how many of these were `sent` to another rank, and their `bytes`
+    - `conditions`: expressions of Python that hold of all calls which run by this plan
+
+    What the plan says as a whole:
+
+    - `is_parallel`: the verdict as one truth value
+    - `parallelism`: its `extent` ("parallel", "parallel, too small to share", "partly parallel", "serial" or "no loop
+      to share out"), the `share` of the predicted work that is shared out, `runs_on`, the `nanoseconds` on one worker,
+      and the spans of `serial` loops
+    - `where`: the first line of the text, which says where the work is
+    - `tree`: the loops as the text has them first. `verdict`; `predicted` and `measured`: the seconds of the call, by
+      `f.measure` and of `f.last_run`; `lines` and `options`
+    - of `lines`, one per `for` of the source or array statement that runs as one: `line`, `depth`, `text` as written,
+      `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the predicted work
+      (None of loops around others or further in), `predicted`, `measured`
+    - of `options`, one per loop that an option would change: the `option`, the `line`, and `how` the loop would run
+    - `considered`: other ways to run it that were not taken: `name`, `nanoseconds`, `reason`
+    - `loops`: one per loop of the source, in textual order, with the keys below
+
+    How a loop runs:
+
+    - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (whose elements it goes over, or None)
+    - `is_written_by_user`: False for statements between loops; `is_inside`: True for a loop in such statements, which
+      one worker runs
+    - `strategy`, `is_parallel`, `ordered`, `runs_on`; `share`: its part of the predicted time
+    - `space` and `time`: names of the dimensions that are shared out, and along which tiles follow one another;
+      `blocks`: their number per dimension; `iterations`
+    - `is_dynamic`: workers take tiles of each other
+    - `deal`: the shares of workers where they follow measured times, else None. `blocks` of each worker, their `speeds`
+      (the fastest has 1), and `since` which call, from 1
+    - `weighed_by`: the arrays by whose contents blocks have about as much work each
+    - `inspection`: the tiles found by looking at subscripts, else None. The `arrays` that were looked at, `kind`
+      ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth` (iterations of the
+      longest chain), `rounds` of a call; per round the predicted `serial_ns` as written and `tiles_ns` in tiles;
+      `inspection_ns`, measured
+    - `parts`: the loops that stand for one in another order, in turn, else empty. `lines`, `strategy`, `coordinates`
+      (formulas in the user's variables), `around` (those of the serial loops around), `space`, `time`, `blocks`,
+      `iterations` (of the box around them, an upper bound), `runs_on`, `is_single` (one worker runs its statements,
+      once per round). The loop itself then has no `space` and no `time`
+    - `fused_with`: the neighbours that it runs as one with, else None: their `lines`, the `arrays` that are used again
+      while a cache has them, and `bytes_saved`
+
+    What its iterations have in common:
+
+    - `verdicts`: per `for` its `line`, `is_parallel`, the arrays that it `carries` dependences over, `copies` (arrays
+      of which copies make it parallel), `private` (arrays of which each iteration needs its own), and `reasons` that
+      are not about arrays
+    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation` (isl
+      text, by coordinates; the number of the trip, from 0, where a step is not 1), and `witness`: the values of the
+      variables in two iterations that conflict, or None
+    - `reductions`: `name`, `operator`, `line`; `element_sums`: `array`, `operator`, the number of `copies`
+    - `choices`, scalars taken from one iteration: `names`, `kind` ("min", "max", "last" or "first"), `comparison` (the
+      operator or None), `line`
+    - `exits`: the `word` and `line` of what ends the loop early where later iterations may run
+    - `scans`: the `names` that iterations hand on, the iterations of a `block`, and `is_rounded`: sums of floats are
+      rounded in blocks
+    - `inductions`: `name`, `line`, and the `step` per trip, a number or an expression as text
+    - `rows`, flattened arrays: `array`, `widths` (lengths of rows), and a subscript as `written` and as `shown`, `line`
+    - `names` of the source that stand for other arrays here: `name`, `array`
+    - `private` and `carried`: names of scalars; `private_arrays`: names of arrays of which each tile has its own
+    - `copied_in`: the `array`, its `copy` made before the loop, and the `reads` that see the copy
+
+    Where its data lives, and why not more:
+
+    - `relaxed`: None where no update may be late. `arrays` (`array`, `buffer`, `helpers`, `how`: "dense", "listed" or
+      "at once", `line`, and `send`: the `order`, `batch` and `bandwidth`, in bytes per second, of what goes to other
+      nodes between the messages of `max_delay`), `max_delay`, `every` (a worker applies its updates after so many
+      iterations), `deterministic`, and `served`: arrays of which each node has what its tiles touch (`array`, and `by`
+      which arrays that is known)
+    - `read_in_part`: the same of arrays that are only read
+    - `replicas`: `name` of the copy, `array`, `mode` (that of `orion.elastic`, or "local_sgd"), `sync_every`, and
+      either `alpha`, the `bound` up to which it is stable, `momentum` and `overlap`, or `outer`: step and momentum, or
+      None
+    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved`
+    - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`
 
     An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
-    `column`, `end_line`, `end_column`: lines from 1, columns from 0.
+    `column`, `end_line`, `end_column`.
     """
     function, loops, found = plan.program.function, source_plans(plan), shares(plan)
     verdict = parallelism(plan)
@@ -330,7 +353,7 @@ def _dependence(dependence: Dependence, loop: LoopPlan) -> dict[str, Any]:
     told = Told(loop.nest, dict(loop.known))
     pair = possible_pair(dependence, told)
     return {
-        "witness": None if pair is None else [values_of(iteration, told) for iteration in pair],
+        "witness": None if pair is None else [values_of(iteration, loop.nest, told.known) for iteration in pair],
         "array": dependence.array,
         "kind": dependence.kind,
         "source": _access(dependence.source),

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from orion.analysis.rules import stronger_than
 from orion.cost.candidate import Strategy
-from orion.cost.extents import evaluated
 from orion.dataclass import dataclass, field
 from orion.dependence.access import Access, Dependence
 from orion.dependence.bounds import fix_parameters
 from orion.dependence.choices import directions
 from orion.dependence.conflicts import CapReached, capped
-from orion.ir.function import written_names
-from orion.ir.nodes import Binary, Const, Expr, Range, names_in
+from orion.ir.function import Function, written_names
+from orion.ir.nodes import Expr, names_in
 from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
 from orion.ir.types import ScalarType, Types
+from orion.plan.iterations import in_source_names, iterations_in_words, loop_in_words, pair_in_words
 from orion.reasons import Hint, Reason, ReasonKind
-from orion.sets.affine import Affine, affine_form, has_unit_step, parameter
+from orion.sets.affine import Affine, affine_form, parameter
 from orion.sets.maps import Maps
 from orion.sets.names import isl_name, number_of
 from orion.source import Span
@@ -61,9 +61,10 @@ def blocking_reasons(dependences: Iterable[Dependence], told: Told, symbolic: bo
     return tuple(dict.fromkeys(found))
 
 
-def in_turn(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """Reasons in the order in which they are told."""
-    return tuple(sorted(reasons, key=lambda reason: reason.row.last))
+def in_turn(reasons: Iterable[Reason], function: Function) -> tuple[Reason, ...]:
+    """Reasons in the order in which they are told, in names of the source."""
+    ordered = sorted(reasons, key=lambda reason: reason.row.last)
+    return tuple(in_source_names(reason, function) for reason in ordered)
 
 
 def by_pair(dependences: Iterable[Dependence]) -> list[Dependence]:
@@ -97,36 +98,14 @@ def _place(access: Access) -> str:
     return f"`{access.text}` ({verb} in line {access.span.line}{may})"
 
 
-def iterations_in_words(dependence: Dependence, nest: LoopNest) -> str:
-    """Which iterations conflict, from the distance vector.
-
-    With a constant distance in every dimension: "iterations (i) and (i+1)", in values of the variables, where a trip
-    may be further than 1. Otherwise by the dimensions they agree in. A dimension may have a formula as its name:
-    "iterations (0, +1) apart in (t, t + i)".
-    """
-    dims = nest.dims
-    distance = [_ahead(nest, dim, trips) for dim, trips in enumerate(dependence.distance)]
-    if all(step is not None for step in distance) and any(distance):
-        if not all(name.isidentifier() for name in dims):
-            apart = ", ".join(f"{step:+d}" if step else "0" for step in distance)
-            return f"iterations ({apart}) apart in ({', '.join(dims)})"
-        there = ", ".join(name if not step else f"{name}{step:+d}" for name, step in zip(dims, distance, strict=True))
-        return f"iterations ({', '.join(dims)}) and ({there})"
-    same = [name for name, step in zip(dims, distance, strict=True) if step == 0]
-    if len(same) == len(dims):
-        return f"elements with the same key ({', '.join(dims)})"
-    return f"iterations with the same {' and '.join(same)}" if same else "different iterations"
-
-
 def witness(dependence: Dependence, told: Told) -> str:
-    """Two iterations of the call that conflict, as "(i=0, j=1) and (i=0, j=2)"; empty where isl gives none."""
+    """Two iterations of the call that conflict, as "i=0, j=1 and i=0, j=2"; empty where isl gives none."""
     nest, pair = told.nest, possible_pair(dependence, told)
     if pair is None or not told.has_values:
         return ""
-    first, second = (_coordinates(values, nest) for values in pair)
     if dependence.kind == "conflict":  # neither comes first: name the smaller one first
-        first, second = sorted((first, second))
-    return "" if first == second else f"{first} and {second}"
+        pair = min(pair), max(pair)
+    return pair_in_words(pair, nest, told.known)
 
 
 def possible_pair(dependence: Dependence, told: Told) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
@@ -139,20 +118,6 @@ def possible_pair(dependence: Dependence, told: Told) -> tuple[tuple[int, ...], 
     dims, known, maps = len(told.nest.dims), told.known, told.maps
     key = "witness", dependence.relation, dims, tuple(known.items())
     return maps.once(key, lambda: witness_pair(dependence, dims, known, maps))
-
-
-def values_of(coordinates: Sequence[int], told: Told) -> list[int | str]:
-    """What the variables of a loop are at some coordinates; as text where that is not a number."""
-    found: list[int | str] = []
-    for dim, coordinate in enumerate(coordinates):
-        space, ahead = _range(told.nest, dim), _ahead(told.nest, dim, coordinate)
-        if space is None or has_unit_step(space):
-            found.append(coordinate)
-            continue
-        start = evaluated(space.start, told.known)
-        known = None if start is None or ahead is None else start + ahead
-        found.append(_value(told.nest, dim, coordinate) if known is None else known)
-    return found
 
 
 def witness_pair(
@@ -214,46 +179,6 @@ def _same_key(relation: isl.Map, dims: int) -> isl.Map:
     return pairs
 
 
-def _coordinates(values: Sequence[int], nest: LoopNest) -> str:
-    return ", ".join(f"{name}={_value(nest, dim, values[dim])}" for dim, name in enumerate(nest.dims))
-
-
-def _value(nest: LoopNest, dim: int, coordinate: int) -> str:
-    """What the variable of a loop is at a coordinate: that is the number of the trip, where the step is not 1."""
-    space = _range(nest, dim)
-    if space is None or has_unit_step(space):
-        return str(coordinate)
-    ahead = _ahead(nest, dim, coordinate)
-    if ahead is None:
-        factor = "" if coordinate == 1 else f"{coordinate}*"
-        return f"{print_expr(space.start)}+{factor}{print_expr(space.step)}"
-    match space.start:
-        case Binary("+", start, Const(int(amount))):
-            ahead += amount
-        case Binary("-", start, Const(int(amount))):
-            ahead -= amount
-        case start:
-            pass
-    known = evaluated(start, {})
-    if known is not None:
-        return str(known + ahead)
-    return print_expr(start) + (f"{ahead:+d}" if ahead else "")
-
-
-def _range(nest: LoopNest, dim: int) -> Range | None:
-    """The range of a dimension; None where that is a key of a sparse array, or a formula."""
-    return next((space for space in nest.ranges if space.var == nest.dims[dim]), None)
-
-
-def _ahead(nest: LoopNest, dim: int, trips: int | None) -> int | None:
-    """How much the variable of a loop grows in so many trips; None where that is not known."""
-    space = _range(nest, dim)
-    if not trips or space is None:
-        return trips
-    step = evaluated(space.step, {})
-    return None if step is None else trips * step
-
-
 def _hint(dependence: Dependence, needed: Container[Span]) -> str:
     """What would remove the dependence. `needed` are the places that read what another iteration wrote: there a copy
     from before the loop would have old values."""
@@ -307,11 +232,13 @@ def unknown_start(dependences: Iterable[Dependence], told: Told) -> Reason | Non
                     return None
     except CapReached:
         return None
-    is_written = names_in(space.start) <= written_names(told.nest.function)  # else a name of it was given anew
+    written = written_names(told.nest.function)
+    is_written = names_in(space.start) <= written  # else a name of it was given anew
     begin = f"at `{print_expr(space.start)}`, which" if is_written else "where it"
+    values = f"values of `{space.var}`" if space.var in written else "subscripts"
     message = (
-        f"the loop over `{space.var}` begins {begin} is not known before it runs: "
-        f"negative values of `{space.var}` would count from the end of `{pairs[0].array}`"
+        f"{loop_in_words(told.nest, told.nest.ranges.index(space))} begins {begin} is not known before it runs: "
+        f"negative {values} would count from the end of `{pairs[0].array}`"
     )
     return Reason(ReasonKind.BLOCKS, "ORN108", message, (told.nest.span,), Hint.RANGE)
 

@@ -41,6 +41,7 @@ from orion.dependence.bounds import fix_parameters
 from orion.dependence.model import loops_around
 from orion.ir.assumed import Assumed
 from orion.ir.followable import followable, started_by
+from orion.ir.function import written_names
 from orion.ir.program import LoopNest, OfFilling, OfStatements, Repeat
 from orion.ir.types import Types
 from orion.plan.at_values import at_call, at_values
@@ -365,7 +366,7 @@ def _plan_plainly(loop: AnalysedLoop, types: Types, sizes: Sizes, maps: Maps, be
         ordered=nest.ordered,
         analysis=analysis,
         placements=placements(loop.uses, chosen, nest, types, sizes.shapes, runs_on),
-        reasons=in_turn((*analysis.reasons, *why, *loop.capped, *reasons)),
+        reasons=in_turn((*analysis.reasons, *why, *loop.capped, *reasons), nest.function),
         runs_on=runs_on,
         iterations=iterations,
         rewrites=loop.rewrites,
@@ -492,6 +493,7 @@ def _worth(
         message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
         return 1, (Reason(ReasonKind.SIZES, "ORN120", message, (nest.span,), ""),)
     if not sizes.symbolic and extent and some is not None and 2 * some < extent // workers:
-        message = f"a round has {some} of the {extent} values of `{name}`, most of them in one worker's blocks"
+        what = f"values of `{name}`" if name in written_names(nest.function) else "iterations"
+        message = f"a round has {some} of the {extent} {what}, most of them in one worker's blocks"
         return 1, (Reason(ReasonKind.SIZES, "ORN121", message, (nest.span,), ""),)
     return workers, ()

@@ -389,17 +389,20 @@ def init(
 
 @ends_in_users_line
 def scale(workers: int) -> None:
-    """Go on with another number of workers. Arrays stay as they are, nothing is computed again, and the bits of results
-    are the same: for up to eight workers loops are cut into the same blocks.
+    """Go on with another number of workers. Arrays stay as they are, and nothing is computed again.
 
-    On threads a call that is under way, in another thread or where this is a signal handler, goes on with them when
-    its workers come to the end of a round: its blocks stay what they are, and are dealt out anew. It is not waited for,
-    and `f.last_run.worker_counts` says when that was. Inside of one loop their number stays, and so it does in a call
-    in `with orion.profile():`; it holds from the next call on then.
+    Results keep their bits for up to eight workers, for which most loops are cut into the same blocks
+    (docs/guides/reproducible.md has all cases).
 
-    On Ray a call that another thread runs is waited for, and a signal handler cannot scale (PlanError). The new workers
-    are started at once, where there are some already. `ArgumentError` for what is no number of workers, on the serial
-    backend, and where the cluster has no room for them: there are then as many as before.
+    On threads, a call may be under way: in another thread, or because a signal handler scales. It goes on with the new
+    workers from the end of a round, with the same blocks; `f.last_run.worker_counts` says when. Inside of one loop, and
+    in `with orion.profile():`, the number stays until the next call. `scale` does not wait for the call.
+
+    On Ray, `scale` waits for a call of another thread, and starts the new workers at once if there are workers already.
+    A signal handler cannot scale there (PlanError).
+
+    `ArgumentError` for what is no number of workers, on the serial backend, and where the cluster has no room. The
+    number of workers then stays.
 
     >>> import orion
     >>> with orion.session("threads", 1) as here:

@@ -50,6 +50,7 @@ from orion.inspect.text.words import (
     with_written_dims,
 )
 from orion.inspect.tree.html import tree_table
+from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals
 from orion.inspect.tree.view import MOST, Tree, tree_of
 from orion.ir.function import in_users_words
@@ -85,7 +86,7 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None], tree: Tre
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3>"
         f"<p>{_prose(where.lstrip('; :') + totals(tree))}</p>{tree_table(tree)}"
-        f"{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
+        f"{_options(tree)}{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
         f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan, tree=tree))}</pre></details></div>"
     )
@@ -110,6 +111,12 @@ def _key(plan: FunctionPlan) -> str:
 
 def _conditions(plan: FunctionPlan) -> str:
     return "".join(f"<p>if {_prose(condition)}</p>" for condition in conditions(plan))
+
+
+def _options(tree: Tree) -> str:
+    """What options would change, where there is anything."""
+    rows = [(_code(option), escape(lines), _prose(how)) for option, lines, how in option_rows(tree)]
+    return _table("What options would change", ("with", "loops in", "how"), rows)
 
 
 def _makes(plan: FunctionPlan) -> str:

@@ -11,9 +11,9 @@ from orion.inspect.pictures.chain import chain_picture
 from orion.inspect.pictures.steps import steps_picture
 from orion.inspect.pictures.tiles import tiles_picture
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.words import lines_in_words
-from orion.plan.plan import Inspected, LoopPlan, Reordered, Tiled
-from orion.plan.source_plans import in_formulas, main_part
+from orion.inspect.text.words import lines_in_words, shown_part
+from orion.plan.plan import Inspected, LoopPlan, Tiled
+from orion.plan.source_plans import main_part
 from orion.schedule.build import build_schedule
 from orion.schedule.schedule import Schedule
 
@@ -33,8 +33,7 @@ def plan_svg(
     loop in another order the tiles of one part are drawn, `drawn` or else the largest; where that is what one worker
     runs, the iterations of the loop as it is written.
     """
-    if isinstance(loop.form, Reordered):
-        loop = in_formulas(loop)
+    loop = shown_part(loop)
     part = drawn or main_part(loop)
     if loop.parts and isinstance(part.tiles, Tiled):
         return _picture_of_part(loop, part, schedule, values or {})
@@ -57,7 +56,7 @@ def _picture_of_part(loop: LoopPlan, part: LoopPlan, schedule: Schedule | None, 
     """The picture of a part of a loop: its axes are formulas in the user's variables."""
     number, count = loop.parts.index(part) + 1, len(loop.parts)
     about = f"part {number} of {count}, {lines_in_words(lines_of(part.nest))}" if count > 1 else ""
-    return _picture_of_tiles(in_formulas(part), schedule, values, about)
+    return _picture_of_tiles(shown_part(part), schedule, values, about)
 
 
 def _picture_of_tiles(loop: LoopPlan, schedule: Schedule | None, values: Mapping[str, int], about: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from orion.dataclass import dataclass
 from orion.dependence.access import Access, Dependence
-from orion.plan.explain import Told, happens, iterations_in_words, witness
+from orion.plan.explain import Told, happens, witness
+from orion.plan.iterations import in_source_names, iterations_in_words
 from orion.plan.plan import LoopPlan
 from orion.plan.source_plans import has_values, in_formulas
 from orion.reasons import Reason, ReasonKind
@@ -82,7 +83,7 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
         writes=_by_text((a for a in accesses if a.is_write), source),
         distance=first.distance,
         direction=first.direction,
-        reason=first.reason or _reason(group, loop),
+        reason=in_source_names(first.reason, loop.nest.function) if first.reason else _reason(group, loop),
         dependences=tuple(group),
     )
 

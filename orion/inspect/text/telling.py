@@ -18,13 +18,14 @@ from orion.inspect.text.words import (
     time_in_words,
 )  # fmt: skip
 from orion.ir.assigned import own_level
-from orion.ir.function import InBlocks, Induction, Rows, Stands, written_names
+from orion.ir.function import Function, InBlocks, Induction, Rows, Stands, written_names
 from orion.ir.nodes import Break, For, every, names_in, walk
 from orion.ir.printer import print_expr
 from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import Told, not_stronger
+from orion.plan.iterations import in_source_names
 from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Reordered, Verdict, Weighed
 from orion.plan.source_plans import enclosing_loops, has_values, in_formulas
 from orion.reasons import Hint, Reason, ReasonKind
@@ -106,7 +107,7 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
-    verdicts = {verdict.index: verdict_on_for(verdict) for verdict in plan.verdicts}
+    verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
     rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
     for outer in loops_around(loop, plan):
@@ -123,13 +124,14 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     return list(dict.fromkeys(found))
 
 
-def verdict_on_for(verdict: Verdict) -> str:
-    """Whether a `for` is parallel by itself, and why not."""
+def verdict_on_for(verdict: Verdict, function: Function) -> str:
+    """Whether a `for` is parallel by itself, and why not, in names of the source."""
     if verdict.copies:
         return f"parallel given copies of {listed(list(verdict.copies))}, combined at the end"
-    arrays = listed(list(dict.fromkeys(dependence.array for dependence in verdict.carried)))
-    said = [f"carries dependences over {arrays}"] if arrays else []
-    said += [reason.told for reason in verdict.reasons]
+    written = written_names(function)
+    arrays = listed([name for name in dict.fromkeys(one.array for one in verdict.carried) if name in written])
+    said = [f"carries dependences{f' over {arrays}' if arrays else ''}"] if verdict.carried else []
+    said += [in_source_names(reason, function).told for reason in verdict.reasons]
     if not said and verdict.private:
         return f"parallel given {listed(list(verdict.private))} of its own for each iteration"
     return "; ".join(said) or "parallel by itself"
@@ -253,9 +255,9 @@ def inductions(loop: LoopPlan) -> list[str]:
 
 
 def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
-    """The induction variables of the `for`s of a loop."""
-    own = {node.index for node in every(For, loop.nest.loops[0])}
-    return tuple(induction for induction in loop.nest.function.inductions if induction.loop in own)
+    """The induction variables of the `for`s of a loop that the source has."""
+    own, written = {node.index for node in every(For, loop.nest.loops[0])}, written_names(loop.nest.function)
+    return tuple(one for one in loop.nest.function.inductions if one.loop in own and one.name in written)
 
 
 def other_names(loop: LoopPlan) -> list[str]:

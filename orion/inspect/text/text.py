@@ -41,6 +41,7 @@ from orion.inspect.text.telling import (
     why_not,
 )  # fmt: skip
 from orion.inspect.text.words import counted, iterations_in_words, order_in_words, place, with_written_dims
+from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines
 from orion.inspect.tree.view import MOST, Tree, code_of, tree_of
 from orion.ir.function import in_users_words
@@ -71,7 +72,8 @@ def plan_text(
     `tree` of its loops, made from the plan alone where none is given. Nothing is run. Of many loops the `most` with
     most of the work are shown; None for all. `letters` writes texts in the characters that there are.
     """
-    lines = _tree((tree or tree_of(plan)).in_letters(letters), width, most)
+    tree = (tree or tree_of(plan)).in_letters(letters)
+    lines = [*_tree(tree, width, most), *_labelled("options", table(option_rows(tree)), gap=True)]
     told = [Line(condition) for condition in conditions(plan)]
     arrays = [
         *_labelled("makes", table(makes(plan)), gap=True),

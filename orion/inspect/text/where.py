@@ -81,13 +81,15 @@ def why_not_shared_out(plan: FunctionPlan, span: Span) -> str:
 
 
 def _serial_loop(loop: LoopPlan, reasons: Sequence[Reason], function: Function) -> str:
-    """Return the sentence on a serial loop. A loop that stands for a statement is called by that statement, as nobody
-    wrote the names of its variables."""
-    if not written_names(function).issuperset(loop.nest.dims):
-        codes = "".join(f" [{reason.code}]" for reason in reasons)
-        line = function.source.line(loop.nest.span.line).strip()
-        return f"`{line}` is serial: one worker computes its elements{codes}"
+    """Return the sentence on a serial loop. One whose variables nobody wrote is called by its line: by the header of a
+    `for`, or by the statement that it stands for."""
     because = "".join(f" because {reason.message} [{reason.code}]" for reason in reasons)
+    if not written_names(function).issuperset(loop.nest.dims):
+        line = function.source.line(loop.nest.span.line).strip()
+        if any(one.span == loop.nest.span for one in function.fors):
+            return f"`{line.removesuffix(':')}` is serial{because}"
+        codes = "".join(f" [{reason.code}]" for reason in reasons)
+        return f"`{line}` is serial: one worker computes its elements{codes}"
     return f"the loop over ({', '.join(loop.nest.dims)}) is serial{because}"
 
 
@@ -239,8 +241,7 @@ def _why_serial(loop: LoopPlan) -> str:
             meet = "meet" if any(map(is_certain, conflict.dependences)) else "may meet"
             written = written_names(loop.nest.function)
             where = f" in `{conflict.array}`" if conflict.array in written else ""
-            example = such_as(conflict) if written.issuperset(loop.nest.dims) else ""
-            message = f"{conflict.iterations} {meet}{where}{example}"
+            message = f"{conflict.iterations} {meet}{where}{such_as(conflict)}"
         return f"{message} [{blocker.code}]"
     return ""
 
@@ -256,4 +257,4 @@ def _verdicts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[tuple[int, str]]:
         inside |= around[True] - around[False]
     for verdict in plan.verdicts:
         if verdict.index in inside and not verdict.is_parallel:
-            yield verdict.line, verdict_on_for(replace(verdict, copies=()))
+            yield verdict.line, verdict_on_for(replace(verdict, copies=()), plan.program.function)

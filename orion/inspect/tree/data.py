@@ -12,6 +12,7 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
     return {
         "verdict": tree.verdict, "predicted": tree.predicted, "measured": tree.measured,
         "lines": [_line(line) for line in tree.lines],
+        "options": [{"option": one.option, "line": one.line, "how": one.how} for one in tree.options],
     }  # fmt: skip
 
 

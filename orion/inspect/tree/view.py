@@ -70,20 +70,33 @@ class TreeLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What an option would change about the loop of the source in line `line`: `how` it would run with it."""
+
+    option: str
+    line: int
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tree:
     """The loops of a function in textual order, under its signature and verdict. `predicted` and `measured` are the
-    seconds of the whole call."""
+    seconds of the whole call, and `options` what options would change."""
 
     function: str
     verdict: str
     lines: tuple[TreeLine, ...]
     predicted: float | None = None
     measured: float | None = None
+    options: tuple[Effect, ...] = ()
 
     def in_letters(self, letters: Callable[[str], str]) -> Tree:
         """Return the tree in the characters that `letters` writes."""
         lines = tuple(replace(line, text=letters(line.text), how=letters(line.how)) for line in self.lines)
-        return replace(self, function=letters(self.function), verdict=letters(self.verdict), lines=lines)
+        options = tuple(replace(one, how=letters(one.how)) for one in self.options)
+        return replace(
+            self, function=letters(self.function), verdict=letters(self.verdict), lines=lines, options=options
+        )
 
     def shown(self, most: int | None = MOST) -> tuple[tuple[TreeLine, ...], int]:
         """Return at most so many lines (all for None), those with most of the work and the loops around them, and how
@@ -228,14 +241,7 @@ class _Builder:
 
 def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seconds | None = None) -> Tree:
     """Return the tree of a planned function, with what is known of its seconds."""
-    parts = {one.loop.nest.number: one.part for one in shares(plan)}
-    groups: dict[Place, list[LoopPlan]] = {}
-    for loop in source_plans(plan):
-        groups.setdefault(_place_of_loop(loop, plan), []).append(loop)
-    nanoseconds = None if plan.sizes.symbolic else predicted_ns(plan)
-    whiles = dict(_whiles(plan.program.steps, plan.program.function.source, 0))
-    builder = _Builder(plan, parts, groups, whiles, nanoseconds, predicted or NO_SECONDS, measured or NO_SECONDS)
-    lines = sorted(builder.lines(), key=lambda one: one[0])
+    lines = placed_lines(plan, predicted, measured)
     return Tree(
         signature(plan),
         in_users_words(where_the_work_is(plan), plan.program.function),
@@ -248,6 +254,26 @@ def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seco
 def code_of(source: SourceText, line: int) -> str:
     """Return a line of the source as headers are shown: without its comment and the colon at its end."""
     return without_comment(source.line(line)).strip().removesuffix(":").rstrip()
+
+
+def placed_lines(
+    plan: FunctionPlan, predicted: Seconds | None = None, measured: Seconds | None = None
+) -> list[tuple[Place, TreeLine]]:
+    """Return the lines of the tree of a planned function, with their places in the source."""
+    parts = {one.loop.nest.number: one.part for one in shares(plan)}
+    groups = groups_of(plan)
+    nanoseconds = None if plan.sizes.symbolic else predicted_ns(plan)
+    whiles = dict(_whiles(plan.program.steps, plan.program.function.source, 0))
+    builder = _Builder(plan, parts, groups, whiles, nanoseconds, predicted or NO_SECONDS, measured or NO_SECONDS)
+    return sorted(builder.lines(), key=lambda one: one[0])
+
+
+def groups_of(plan: FunctionPlan) -> dict[Place, list[LoopPlan]]:
+    """Return the planned loops of the source, by the places that they stand for."""
+    groups: dict[Place, list[LoopPlan]] = {}
+    for loop in source_plans(plan):
+        groups.setdefault(_place_of_loop(loop, plan), []).append(loop)
+    return groups
 
 
 def header(one: SourceFor, source: SourceText) -> str:
