@@ -46,7 +46,7 @@ def set_up_kernels(app, config):
     settings = folder / "profile_default" / "ipython_kernel_config.py"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(SETTINGS, encoding="utf-8")
-    os.environ |= {"IPYTHONDIR": str(folder), "PYTHONWARNINGS": "error:::__main__", "COLUMNS": "100"}
+    os.environ |= {"IPYTHONDIR": str(folder), "PYTHONWARNINGS": "error:::__main__", "COLUMNS": "92"}
 
 
 class OfferNotebook(SphinxTransform):
