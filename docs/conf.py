@@ -32,7 +32,7 @@ myst_heading_anchors = 4
 
 nb_execution_mode = "force"  # each time that a page is read; Sphinx reads those that have changed
 nb_execution_in_temp = True  # an empty folder, as for the scripts of the other pages
-nb_execution_raise_on_error = True
+nb_execution_show_tb = True  # in the warning that a cell failed, which fails the build
 nb_execution_timeout = 300  # of one cell, on a machine that does much else
 nb_merge_streams = True
 nb_output_stderr = "remove"  # that a call compiles is said there, if that takes long; warnings are errors
