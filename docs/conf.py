@@ -1,4 +1,5 @@
-"""The project's site: Markdown by MyST, the reference from the code (`reference_pages.py`), the pydata theme."""
+"""The project's site: Markdown by MyST, notebooks by MyST-NB (`notebooks.py`), the reference from the code
+(`reference_pages.py`), the pydata theme."""
 
 import sys
 from logging import getLogger
@@ -21,11 +22,20 @@ project = "Orion"
 author = copyright = "the Orion authors"
 version = release = orion.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "linked_names", "listed_pages", "reference_pages"]
+extensions = [
+    "myst_nb", "sphinx.ext.autodoc", "docstrings", "linked_names", "listed_pages", "notebooks", "reference_pages",
+]  # fmt: skip
 exclude_patterns = ["_build"]
-source_suffix = {".rst": "restructuredtext", ".md": "markdown", ".markdown": "markdown"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb", ".markdown": "myst-nb"}
 myst_enable_extensions = ["colon_fence"]  # the tests run fenced blocks, and so there are no directives among these
 myst_heading_anchors = 4
+
+nb_execution_mode = "force"  # each time that a page is read; Sphinx reads those that have changed
+nb_execution_in_temp = True  # an empty folder, as for the scripts of the other pages
+nb_execution_show_tb = True  # in the warning that a cell failed, which fails the build
+nb_execution_timeout = 300  # of one cell, on a machine that does much else
+nb_merge_streams = True
+nb_output_stderr = "remove"  # that a call compiles is said there, if that takes long; warnings are errors
 
 nitpicky = True
 nitpick_ignore_regex = [  # types in signatures: NumPy's, and Orion's inner ones

@@ -2,6 +2,9 @@
 
 The blocks of one file are one script, in their order, run in an empty folder as a reader's copy of them would be. One
 that is not to be run has a comment in the line before it, which no reader sees: `<!-- not run: why -->`.
+
+In a notebook the blocks are cells, and the site shows what they print. What its text relies on of that is in a comment
+below the cell: `<!-- prints:`, the lines, `-->`.
 """
 
 import os
@@ -22,7 +25,9 @@ FILES = sorted(file for place in ("*.md", "docs/**/*.md", "orion/*.md", "benchma
 FENCE = re.compile(
     r"^(?P<note><!-- (?P<marker>[^\n]*) -->\n)?^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-LANGUAGES = ("python", "console", "text")
+PRINTS = re.compile(r"^<!-- prints:\n(?P<text>.*?)^-->$", re.MULTILINE | re.DOTALL)
+CELL = "{code-cell} python"
+LANGUAGES = ("python", CELL, "console", "text")
 NOT_RUN = "not run: "
 
 
@@ -36,15 +41,26 @@ class Block:
     marker: str
 
     @property
+    def is_python(self):
+        return self.language in ("python", CELL)
+
+    @property
     def runs(self):
-        return self.language == "python" and not self.marker.startswith(NOT_RUN)
+        return self.is_python and not self.marker.startswith(NOT_RUN)
 
 
 def blocks(path):
+    """The fenced blocks of a file, and what comments say that they print, as blocks of `text`."""
     text = path.read_text(encoding="utf-8")
+    found = sorted([*FENCE.finditer(text), *PRINTS.finditer(text)], key=lambda one: one.start())
     return [
-        Block(found["language"], found["text"], text.count("\n", 0, found.start("text")) + 1, found["marker"] or "")
-        for found in FENCE.finditer(text)
+        Block(
+            one.groupdict().get("language", "text"),
+            one["text"],
+            text.count("\n", 0, one.start("text")) + 1,
+            one.groupdict().get("marker") or "",
+        )
+        for one in found
     ]
 
 
@@ -95,12 +111,21 @@ def test_no_python_hides_from_being_run(path):
         assert block.language in LANGUAGES, f"{path}:{block.line}: a block of {block.language or 'no language'}"
         if block.marker.startswith(NOT_RUN.strip()):
             assert len(block.marker) > len(NOT_RUN) + 10, f"{path}:{block.line}: say why it is not run"
-            assert block.language == "python"
-        if block.language != "python":
+            assert block.is_python
+        if not block.is_python:
             assert "import orion" not in block.text
             assert "@orion." not in block.text
     outside = FENCE.sub("", path.read_text(encoding="utf-8"))
     assert "```" not in outside
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "tutorials").glob("[!i]*.md")), ids=lambda path: path.name)
+def test_what_a_notebook_prints_is_not_written_by_hand(path):
+    text = path.read_text(encoding="utf-8")
+    assert "format_name: myst" in text
+    assert CELL in {one.language for one in blocks(path)}
+    assert "```text" not in text
+    assert all(one.language == CELL for one in blocks(path) if one.runs)
 
 
 PROJECT = ("pyproject.toml", "README.md", "LICENSE", "orion")
@@ -148,10 +173,13 @@ def test_the_first_block_of_the_readme_is_complete_by_itself():
 def test_a_block_is_found_with_its_line_and_its_mark(tmp_path):
     path = tmp_path / "page.md"
     marked = "<!-- not run: needs a cluster -->\n```python\ny\n```\n"
-    path.write_text(f"# A\n\n```python\nx = 1\n```\n{marked}```text\n1\n```\n")
-    first, second, third = blocks(path)
+    cell = "```{code-cell} python\nprint(x)\n```\n\n<!-- prints:\n1\n-->\n"
+    path.write_text(f"# A\n\n```python\nx = 1\n```\n{marked}```text\n1\n```\n\n{cell}")
+    first, second, third, fourth, fifth = blocks(path)
     assert (first.line, first.text, first.runs) == (4, "x = 1\n", True)
     assert (second.line, second.marker, second.runs) == (8, "not run: needs a cluster", False)
     assert third.language == "text"
     assert script([first, second, third]).splitlines()[3] == "x = 1"
     assert expected([first, third]) == ["1"]
+    assert (fourth.text, fourth.runs) == ("print(x)\n", True)
+    assert expected([fourth, fifth]) == ["1"]

@@ -1,8 +1,10 @@
-"""The site is built without a warning, has a page for what the reference promises, and its links lead somewhere."""
+"""The site is built without a warning, its notebooks are executed, it has a page for what the reference promises, its
+links lead somewhere, and its pages need no scripts."""
 
 import argparse
 import doctest
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -11,16 +13,20 @@ from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 
 import orion
 from orion.cli import cli
 from orion.reasons import CODES
-from tests.test_documentation import ROOT
+from tests.test_documentation import CELL, ROOT, blocks, expected
+
+pytestmark = pytest.mark.timeout(1200)
 
 DOCS = ROOT / "docs"
-MOST_SECONDS = 120
-"""For a build on a machine that does much else: alone it takes about 10 s."""
+TUTORIALS = sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.stem != "index")
+MOST_SECONDS = 900
+"""For a build on a machine that does much else."""
 
 VARIABLE = re.compile(r"\bORION_[A-Z][A-Z_]*\b")
 LOADED = {"script": "src", "link": "href", "img": "src"}
@@ -30,12 +36,19 @@ LOADED = {"script": "src", "link": "href", "img": "src"}
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of a build in which any warning is an error; Sphinx is among what `dev` installs."""
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", DOCS, folder]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    done, folder = built(DOCS, tmp_path_factory.mktemp("site"))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+    assert re.search(r"^\d+ pages in \d+ s; 6 of 6 notebooks executed, in \d+ s; \d+ blocks", done.stdout)
     return folder
+
+
+def built(source, folder):
+    """A build of the pages in `source` by the configuration of the site, and the folder of its pages."""
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", DOCS]
+    command += [source, folder / "html"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+    return done, folder / "html"
 
 
 class Page(HTMLParser):
@@ -121,6 +134,94 @@ def test_names_in_texts_lead_to_their_pages(site):
     links = page(site / "reference" / "reasons" / "ORN101.html").links
     assert {"ORN104.html", "ORN124.html"} <= {*links}
     assert "../reference/reasons/ORN102.html" in page(site / "guides" / "reading-a-plan.html").links
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_a_tutorial_is_executed_and_offered_with_its_outputs(site, path):
+    shown = page(site / "tutorials" / f"{path.stem}.html")
+    (link,) = (one for one in shown.links if one.endswith(".ipynb"))
+    notebook = json.loads((site / "tutorials" / link).read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    written = [block.text for block in blocks(path) if block.language == CELL]
+    assert ["".join(cell["source"]) + "\n" for cell in cells] == written
+    assert [cell["execution_count"] for cell in cells] == [*range(1, len(cells) + 1)]
+    printed = ["".join(one["text"]) for cell in cells for one in cell["outputs"] if one.get("name") == "stdout"]
+    assert printed
+    lines = iter("".join(printed).splitlines())
+    assert [line for line in expected(blocks(path)) if line not in lines] == []
+    code = "".join(shown.code)
+    assert [text for text in printed if text.strip() not in code] == []
+
+
+def test_an_error_or_a_warning_in_a_cell_fails_the_build(tmp_path):
+    cells = {"error": "1 / 0", "warned": "import warnings\nwarnings.warn('late')", "well": "print(6 * 7)"}
+    head = (DOCS / "tutorials" / "stencil.md").read_text(encoding="utf-8").split("# A stencil")[0]
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "index.md").write_text("# Pages\n\n:::{toctree}\n" + "\n".join(cells) + "\n:::\n", encoding="utf-8")
+    for name, cell in cells.items():
+        text = f"{head}# {name}\n\n```{CELL}\n{cell}\n```\n"
+        (source / f"{name}.md").write_text(text, encoding="utf-8")
+    done, folder = built(source, tmp_path)
+    assert done.returncode != 0
+    failed = re.findall(r"(\w+)\.md: WARNING: Executing notebook failed", done.stderr)
+    assert failed == ["error", "warned"]
+    assert "ZeroDivisionError" in done.stderr
+    assert "UserWarning" in done.stderr
+    assert "42" in "".join(page(folder / "well.html").code)
+
+
+# ---------------------------------------------------------------- without scripts
+
+
+SCRIPTED = ("script", "canvas", "iframe", "template")
+
+
+class Static(HTMLParser):
+    """What a browser without scripts shows of a page: elements by name, pictures, and what waits for a script."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.pictures, self.waiting = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.tags.append(tag)
+        self.pictures += [found.get("src")] if tag == "img" else []
+        if tag in SCRIPTED or "hidden" in found or "js-only" in found.get("class", ""):
+            self.waiting.append((tag, found))
+        assert "display: none" not in found.get("style", "")
+
+
+@orion.parallel_for
+def doubled(a):
+    for i in range(a.shape[0]):
+        a[i] = 2.0 * a[i]
+
+
+def test_pages_are_whole_without_scripts(site, tmp_path):
+    with orion.session(workers=2, force_parallel=True), orion.profile():
+        doubled(np.ones(1000))
+        orion.report(tmp_path / "report.html")
+    tutorial, report = site / "tutorials" / "reading-a-plan.html", tmp_path / "report.html"
+    for path in (site / "index.html", site / "gallery" / "physics.html", tutorial, report):
+        text = path.read_text(encoding="utf-8")
+        found = Static(text if path == report else article(text))
+        assert found.waiting == [], path
+        assert found.pictures or "svg" in found.tags, path
+        assert [one for one in found.pictures if not (path.parent / unquote(one)).is_file()] == []
+        if path in (tutorial, report):
+            assert text.count("<details>") >= text.count("<summary>The same as text</summary>") >= 1
+            assert {"svg", "table", "pre", "style"} <= {*found.tags}
+
+
+def article(text):
+    """The part of a page of the site that the reader came for."""
+    return text.partition('<article class="bd-article">')[2].partition("</article>")[0]
 
 
 # ---------------------------------------------------------------- the reference
