@@ -18,8 +18,11 @@ from sphinx.transforms import SphinxTransform
 import orion
 
 PACKAGE = Path(orion.__file__).resolve().parent
-BLOCK = re.compile(r"^```python$", re.MULTILINE)
-SETTINGS = 'c.IPKernelApp.log_level = "ERROR"  # not that others on this machine could listen\n'
+BLOCK = re.compile(r"(?<!-->\n)^```python$", re.MULTILINE)  # without those that a comment says are not run
+SETTINGS = """
+c.IPKernelApp.log_level = "ERROR"  # not that others on this machine could listen
+c.InteractiveShell.colors = "nocolor"  # tracebacks are read in a log
+"""
 
 
 def setup(app):
@@ -75,7 +78,7 @@ def say_what_was_executed(app, error):
         return
     names = app.env.found_docs
     notebooks = list(filter(None, (NbMetadataCollector.get_exec_data(app.env, name) for name in names)))
-    executed = [data["runtime"] for data in notebooks if data["mtime"] >= app.began]
+    executed = [data["runtime"] for data in notebooks if data["succeeded"] and data["mtime"] >= app.began]
     texts = (Path(app.env.doc2path(name)).read_text(encoding="utf-8") for name in names)
     print(
         f"{len(names)} pages in {time.time() - app.began:.0f} s; "
