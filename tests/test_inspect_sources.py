@@ -51,8 +51,6 @@ SERIAL = "@orion.parallel_for\ndef f(a):\n    for row in range(1, len(a)):\n    
 SHOW = "print(f.explain(np.ones(9)))\nf.plan(np.ones(9))"
 RUN = "import warnings\nwarnings.simplefilter('ignore')\na = np.ones(9)\nf(a)\nprint(f.last_run)\nprint(a[1])\nf"
 VIEWS = "p = f.plan(np.ones(9))\np.check()\nprint(f.verify(np.ones(9)), p.to_mermaid()[:9], p.to_json()[:1])"
-    "p = f.plan(np.ones(9))\np.check()\nprint(f.verify(np.ones(9)))\nprint(p.to_mermaid()[:9], len(p.to_json()) > 0)"
-)
 
 
 def told_by(client: NotebookClient, at: int, text: str) -> tuple[str, str]:
