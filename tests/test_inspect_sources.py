@@ -178,7 +178,7 @@ def test_a_file_that_is_deleted_before_it_is_decorated(imported, tmp_path):
     found = imported("gone_loops")
     path.unlink()
     linecache.clearcache()
-    assert_refused({name: orion.parallel_for(found[name]) for name in HEADERS}, f"`{path}` is not there")
+    assert_refused({name: orion.parallel_for(found[name]) for name in HEADERS}, f"the file {path} is not there")
 
 
 def test_a_file_with_other_bytes_than_text(imported, tmp_path):
@@ -187,7 +187,7 @@ def test_a_file_with_other_bytes_than_text(imported, tmp_path):
     found = imported("bytes_loops")
     path.write_bytes(b"\xff\x00\xfe" * 100)
     linecache.clearcache()
-    assert_refused({name: orion.parallel_for(found[name]) for name in HEADERS}, f"`{path}` is no text of Python")
+    assert_refused({name: orion.parallel_for(found[name]) for name in HEADERS}, "holds no text of Python")
 
 
 def test_bytecode_alone(imported, tmp_path):
