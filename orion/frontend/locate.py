@@ -148,10 +148,9 @@ def _without_source(function: FunctionType, why: str = "") -> UnsupportedLoopErr
     name, file = getattr(function, "__name__", repr(function)), function.__code__.co_filename
     hint = "import the module anew: `importlib.reload`, after `__pycache__` was removed"
     if not why and Path(file).is_absolute():
-        why = f"Orion compiles a loop from its source text, and `{file}` "
-        why += (
-            "is no text of Python" if Path(file).is_file() else "is not there: moved, deleted, or installed as `.pyc`"
-        )
+        is_there = Path(file).is_file()
+        what = "holds no text of Python" if is_there else "is not there: moved, deleted, or installed as `.pyc`"
+        why = f"Orion compiles a loop from its source text, and the file {file} {what}"
         hint = "put the file back, or install the package with its sources"
     elif not why:
         why = "Orion compiles a loop from its source text, which exec and the plain prompt do not keep"

@@ -1,0 +1,213 @@
+"""Which of the programs with a known cure `orion explain --fix` mends in their files, and why it leaves the others.
+
+`tests.cured_programs` has programs that are refused, `tests.test_inspect_hints` loops that are serial, and
+`tests.test_mends` loops whose mends are written. A mend that is written is applied to a file, run, and compared with
+what was there.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import textwrap
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import orion
+from orion.api import parallel_for
+from orion.cli.cli import main
+from orion.cli.loading import load_functions
+from tests.cured_programs import CURED, Cured
+from tests.test_cures import function_of
+from tests.test_inspect_hints import CASES as HINTED
+from tests.test_mends import CASES as MENDED
+from tests.test_mends import SIZES, outcome
+from tests.test_sarif import check_form
+
+HEAD = "import numpy as np\nimport orion\n\n\n"
+
+FORMULA = "it is another way to compute the result, which only its author can know"
+ARGUMENTS = "callers have to give other arguments"
+MEANING = "the loop means something else then, or its author has to say that it does not"
+COSTS = "the mend costs more than it gains at these sizes"
+NOT_WRITTEN = {
+    "ORN101 another formula": FORMULA,
+    "ORN101 a copy": COSTS,
+    "ORN101 elements of its own": FORMULA,
+    "ORN101 a scalar stored afterwards": MEANING,
+    "ORN101 step": ARGUMENTS,
+    "ORN102 a key": ARGUMENTS,
+    "ORN102 groups": ARGUMENTS,
+    "ORN102 old values": MEANING,
+    "ORN103 a sum": FORMULA,
+    "ORN103 a key": ARGUMENTS,
+    "ORN103 two dimensions": ARGUMENTS,
+    "ORN103 an integer argument": ARGUMENTS,
+    "ORN104 from the loop variable": FORMULA,
+    "ORN104 from arrays": FORMULA,
+    "ORN104 a greatest value": FORMULA,
+    "ORN104 a list with an item for each": MEANING,
+    "ORN104 evaluated in turn": MEANING,
+    "ORN105 one row": MEANING,
+    "ORN107 all elements in one loop": ARGUMENTS,
+    "ORN107 rows of one length": ARGUMENTS,
+    "ORN107 step": ARGUMENTS,
+    "ORN108 an argument": ARGUMENTS,
+    "ORN108 a start": ARGUMENTS,
+    "ORN108 a truth value": ARGUMENTS,
+    "ORN111 step": ARGUMENTS,
+    "ORN111 the loop variable": MEANING,
+}
+"""The serial loops with a cure that `--fix` does not write → why."""
+
+WRITTEN = {str(one): one for one in HINTED if str(one) not in NOT_WRITTEN}
+PROGRAMS = {
+    **{name: (f"@orion.parallel_for\n{one.loop}\n", one.given, ()) for name, one in WRITTEN.items()},
+    **{
+        name: (f"@orion.parallel_for\n{text.strip()}\n", given, SIZES.get(name, ()))
+        for name, (text, given) in MENDED.items()
+    },
+}
+"""The programs with a mend that is written: text, arguments, options of the command."""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(text: str) -> Path:
+    path = Path("train.py")
+    path.write_text(HEAD + text)
+    return path
+
+
+def options_of(given: dict[str, object]) -> list[str]:
+    """The options of the command that tell what arguments are, as far as they can."""
+    found: list[str] = []
+    for name, value in given.items():
+        match value:
+            case np.ndarray() if value.dtype.kind in "fiubc":
+                shape = "x".join(map(str, value.shape))
+                found += ["--shape", f"{name}={shape}", "--dtype", f"{name}={value.dtype}"]
+            case bool():
+                pass
+            case int():
+                found += ["--integer", f"{name}={value}"]
+            case float():
+                found += ["--dtype", f"{name}=float64"]
+            case _:
+                pass
+    return found
+
+
+# ---------------------------------------------------------------- programs that are refused
+
+
+def text_of(one: Cured, given: dict[str, object]) -> str:
+    if one.program.startswith(("def f(", "async def f(")):
+        return f"@orion.parallel_for\n{one.program}\n"
+    if one.program.startswith("f = "):
+        return f"{one.program}\nf = orion.parallel_for(f)\n"
+    body = textwrap.indent(one.program, "    ")
+    return f"@orion.parallel_for\ndef f({', '.join(given)}):\n{body}\n"
+
+
+@pytest.mark.parametrize("one", CURED, ids=lambda one: one.printed)
+def test_a_refused_program_is_told_and_not_changed(one, folder, monkeypatch, capsys):
+    """A mend begins with the plan of a serial loop, and a refused function has none: what is printed says what to
+    write. Where types can only be guessed, the file has a plan, and the call alone is refused."""
+    _, given = function_of(one.program)
+    (folder / "outside_names.py").write_text(
+        "from tests.cured_programs import OUTSIDE\n\nglobals().update(OUTSIDE)\n__all__ = list(OUTSIDE)\n"
+    )
+    path = written("from outside_names import *\n\n\n" + text_of(one, given))
+    before = path.read_bytes()
+    status = main(["explain", "train.py", "--fix", "--sarif", "log.sarif", *options_of(given)])
+    shown = capsys.readouterr()
+    assert path.read_bytes() == before
+    assert "+++" not in shown.out
+    if status == 2:  # a lambda: there is no `def` to load
+        assert one.program.startswith("f = ") or "has no function" in shown.err
+        return
+    results = check_form(json.loads(Path("log.sarif").read_text()))
+    refused = [result for result in results if result["level"] == "error"]
+    assert bool(refused) == (status == 1)
+    assert all(result["message"]["text"] in shown.err for result in refused)
+
+
+def test_how_many_programs_there_are():
+    """What these tests go through: a program that is new is counted here."""
+    assert (len(CURED), sum(not one.is_other for one in CURED)) == (277, 254)
+    assert (len(HINTED), len(WRITTEN), len(PROGRAMS)) == (29, 3, 13)
+    assert {str(one) for one in HINTED} >= NOT_WRITTEN.keys()
+
+
+# ---------------------------------------------------------------- serial loops
+
+
+def serial_text(one) -> str:
+    given = ", ".join(f"{name}={value!r}" for name, value in one.options.items())
+    return f"@orion.parallel_for({given})\n{one.loop}\n"
+
+
+@pytest.mark.parametrize("one", [one for one in HINTED if str(one) in NOT_WRITTEN], ids=str)
+def test_what_is_not_written_is_listed_with_its_reason(one, capsys):
+    path = written(serial_text(one))
+    before = path.read_bytes()
+    names = list(inspect.signature(load_functions(path, parallel_for).functions["f"]).parameters)
+    status = main(["explain", "train.py", "--fix", *options_of(dict(zip(names, one.given(), strict=True)))])
+    shown = capsys.readouterr()
+    assert status == 0
+    assert path.read_bytes() == before
+    assert "no mend is known that makes `f` parallel" in shown.err or "is serial" not in shown.out
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_mend_that_is_written_gives_the_same_and_a_better_plan(name, capsys):
+    text, given, sizes = PROGRAMS[name]
+    path = written(text)
+    plain = load_functions(path, parallel_for).functions["f"]
+    with orion.session("threads", 2):
+        before = plain.plan(*given())
+    assert main(["explain", "train.py", "--fix", *sizes]) == 0
+    capsys.readouterr()
+    mended = load_functions(path, parallel_for).functions["f"]
+    wanted = outcome(plain.serial, given())
+    for found in (outcome(mended.serial, given()), outcome(mended, given())):
+        for mine, its in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(mine, its)
+    with orion.session("threads", 2):
+        after = mended.plan(*given())
+    with orion.session("threads", 2, force_parallel=True):
+        mended.plan(*given()).check()
+        for mine, its in zip(outcome(mended, given()), wanted, strict=True):
+            np.testing.assert_array_equal(mine, its)
+    assert len(after.parallelism.serial) < len(before.parallelism.serial)
+    assert after.is_parallel
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_its_log_and_its_patch(name, capsysbinary):
+    text, _, sizes = PROGRAMS[name]
+    path = written(text)
+    before = path.read_bytes()
+    assert main(["explain", "train.py", "--diff", "--sarif", "before.sarif", *sizes]) == 0
+    Path("printed.patch").write_bytes(capsysbinary.readouterr().out)
+    assert path.read_bytes() == before
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        subprocess.run(["git", "apply", "printed.patch"], check=True, capture_output=True)
+    applied = path.read_bytes()
+    path.write_bytes(before)
+    assert main(["explain", "train.py", "--fix", *sizes]) == 0
+    assert path.read_bytes() == applied
+    assert main(["explain", "train.py", "--sarif", "after.sarif", *sizes]) == 0
+    logs = [check_form(json.loads(Path(f"{when}.sarif").read_text())) for when in ("before", "after")]
+    serial = [sum(one["level"] == "warning" for one in results) for results in logs]
+    assert serial[0] > serial[1] == 0
