@@ -52,7 +52,8 @@ def mend_file(path: Path, functions: Sequence[str], plan_in: PlanIn, *, writes: 
 def diff_of(file: ReadFile, text: str) -> bytes:
     """Return the changes of a file as a unified diff in the bytes of the file, as `patch` and `git apply` take it."""
     before, after = (re.findall(rb"[^\n]*\n|[^\n]+$", data) for data in (file.data, file.encoded(text)))
-    found = difflib.diff_bytes(difflib.unified_diff, before, after, *map(os.fsencode, _names(file.path)))
+    old, new = map(os.fsencode, _names(file.path))
+    found = difflib.diff_bytes(difflib.unified_diff, before, after, old, new)
     return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in found)
 
 
