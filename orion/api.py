@@ -437,7 +437,7 @@ def parallel_for(
     workers. Everything else is rounded as NumPy does it, operation by operation.
 
     `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait. Loops over
-    ranges are cut finer for that, the same for any number of workers, by work where arguments show it
+    ranges are cut finer for that, the same for up to eight workers, by work where arguments show it
     (`range(counts[i])`); sums of floats may have other last bits than static ones, all else has the same. Not in loops
     with arrays of tiles' own, with copies of arrays, or that may end early (`plan.loops[k].is_dynamic`). On several
     nodes all but the last are dealt out anew between calls, by how long workers computed (`plan.loops[k].deal`).
