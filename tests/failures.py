@@ -1,6 +1,7 @@
 """What failed is said once more at the end: of a long log people see the last part first, and servers may keep no more.
 
-Each run of pytest adds its failures to one file, which `tests/suite.py` prints when all have ended.
+Each run of pytest adds its failures to one file, which `tests/suite.py` prints when all have ended. Runs that tests
+begin do not: their failures are asked for.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ import pytest
 KEPT = "ORION_TESTS_FAILURES"
 """The variable that names the file."""
 
+FILE = os.environ.pop(KEPT, None)
+"""The file, for this run alone: what it starts has no such variable."""
+
 
 def keep(reporter: pytest.TerminalReporter) -> None:
-    """Add what failed in this run, if it is asked for. The processes of a run tell the first one, which adds it."""
-    file = None if hasattr(reporter.config, "workerinput") else os.environ.get(KEPT)
+    """Add what failed in this run, if it is asked for. The processes of a run tell the first one, which has the file."""
     failed = [report for outcome in ("failed", "error") for report in reporter.stats.get(outcome, ())]
-    if file is None or not failed:
+    if FILE is None or not failed:
         return
-    with open(file, "a", encoding="utf-8") as kept:
+    with open(FILE, "a", encoding="utf-8") as kept:
         kept.writelines(f"\n---- {report.nodeid}\n{report.longreprtext}\n" for report in failed)
 
 

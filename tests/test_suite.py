@@ -66,11 +66,18 @@ def test_what_runs_beside_the_others_is_told_whole():
 
 
 TWO_THAT_FAIL = """
+import subprocess, sys
+
 def test_a():
     assert "much" == "more"
 
 def test_b(missing):
     pass
+
+def test_what_tests_run(tmp_path):
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_terminal_summary\\n")
+    (tmp_path / "test_inner.py").write_text("def test_inner():\\n    assert False\\n")
+    assert subprocess.run([sys.executable, "-m", "pytest", "test_inner.py"], cwd=tmp_path).returncode == 1
 """
 
 
