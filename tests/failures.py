@@ -21,7 +21,7 @@ FILE = os.environ.pop(KEPT, None)
 
 
 def keep(reporter: pytest.TerminalReporter) -> None:
-    """Add what failed in this run, if it is asked for. The processes of a run tell the first one, which has the file."""
+    """Add what failed in this run, if it is asked for. Its processes tell the first one, which has the file."""
     failed = [report for outcome in ("failed", "error") for report in reporter.stats.get(outcome, ())]
     if FILE is None or not failed:
         return

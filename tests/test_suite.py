@@ -100,7 +100,7 @@ def test_what_failed_is_said_again_at_the_end(tmp_path, capfd):
     assert failures.told_again(run_both, os.environ) == 1
     again = capfd.readouterr().out.partition("all have ended")[2]
     assert again.startswith("\n\nWhat failed, once more:\n")
-    named = re.findall("^---- (tests.*)", again, re.MULTILINE)
+    named = re.findall(r"^---- (\S+::\S+)$", again, re.MULTILINE)
     assert sorted(named) == ["tests/test_two.py::test_a", "tests/test_two.py::test_b"]
     assert 'assert "much" == "more"' in again
     assert "fixture 'missing' not found" in again
