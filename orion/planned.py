@@ -107,7 +107,8 @@ class Plan:
 
     @cached_property
     def parallelism(self) -> Parallelism:
-        """How much of the work is shared out: parallel, too small to share, partly parallel or serial."""
+        """How much of the work is shared out: parallel, too small to share, serial at these sizes, partly parallel or
+        serial."""
         return parallelism(self.function)
 
     @property

@@ -291,25 +291,54 @@ def time_steps(u, v, T):
             u[i] = v[i]
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "said"),
-    [
-        (
-            one_pass, (np.zeros((500_000, 3)), np.zeros(500_000), np.zeros(3), 0.1),
-            "the loop over `i` is serial as written, as its iterations meet in `w`; inside it, line {3} is parallel",
-        ),
-        (
-            time_steps, (np.zeros(50), np.zeros(50), 100),
-            "the loop over `t` is serial as written, as its iterations meet in `v` and `u`; inside it, lines {2}, {4} "
-            "are parallel",
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_too_short_inside_a_serial_loop_is_told_apart_from_the_loop(function, arguments, said):
-    told = first_line(plan(function, *arguments))
-    said = re.sub(r"\{(\d)\}", lambda found: str(first_of(function) + int(found[1])), said)
-    assert "1 loop, parallel, but too small to share" in told
-    assert f"{said}, but too short to share at these sizes [ORN120]" in told
+def nearest(x, centers, top, labels):
+    seen = 0
+    for i in range(x.shape[0]):
+        best, least = 0, np.inf
+        for c in range(centers.shape[0]):
+            if abs(x[i] - centers[c]) < least:
+                best, least = c, abs(x[i] - centers[c])
+        seen = seen or top[best]
+        labels[i] = best
+    return seen
+
+
+def nearest_ones():
+    return np.zeros(100_000), np.zeros(12), np.zeros(12, int), np.zeros(100_000, int)
+
+
+SERIAL_AROUND = [
+    (one_pass, lambda: (np.zeros((500_000, 3)), np.zeros(500_000), np.zeros(3), 0.1), "w", 3),
+    (nearest, nearest_ones, "seen", 4),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "name", "inside"), SERIAL_AROUND)
+def test_a_serial_loop_with_short_parallel_ones_inside_is_called_serial(function, given, name, inside):
+    shown = plan(function, *given())
+    told, line = first_line(shown), first_of(function)
+    said = (
+        f"the loop over `i` is serial as written, as its iterations meet in `{name}`; inside it, line {line + inside}"
+    )
+    assert "1 loop, serial at these sizes: " in told
+    assert f"{said} is parallel, but too short to share at these sizes [ORN120]" in told
+    by_line = {one.line - line: one.how for one in shown.tree().lines}
+    (outer,) = (one for one in shown.tree().lines if one.depth == 0)
+    assert outer.how.startswith("serial because ")
+    assert "ORN120" not in outer.how
+    if inside in by_line:
+        assert re.fullmatch(r"parallel, but too small to share \(.*s\)", by_line[inside])
+    assert not shown.loops[0].is_parallel
+    assert shown.is_parallel  # inside, at other sizes
+    assert '<span class="o-badge o-serial">1 loop, serial at these sizes</span>' in shown._repr_html_()
+    assert "blocked by" in str(shown)
+
+
+def test_a_loop_that_another_order_would_share_out_is_too_small():
+    shown = plan(time_steps, np.zeros(50), np.zeros(50), 100)
+    assert "1 loop, parallel, but too small to share" in first_line(shown)
+    assert "it runs as written: at these sizes, meeting other workers would cost more" in first_line(shown)
+    assert shown.tree().lines[0].how.startswith("parallel, but too small to share")
 
 
 def test_what_would_take_a_thousand_times_as_long_is_not_told_of():

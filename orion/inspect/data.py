@@ -69,9 +69,9 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
     What the plan says as a whole:
 
     - `is_parallel`: the verdict as one truth value
-    - `parallelism`: its `extent` ("parallel", "parallel, too small to share", "partly parallel", "serial" or "no loop
-      to share out"), the `share` of the predicted work that is shared out, `runs_on`, the `nanoseconds` on one worker,
-      and the spans of `serial` loops
+    - `parallelism`: its `extent` ("parallel", "parallel, too small to share", "serial at these sizes", "partly
+      parallel", "serial" or "no loop to share out"), the `share` of the predicted work that is shared out, `runs_on`,
+      the `nanoseconds` on one worker, and the spans of `serial` loops
     - `where`: the first line of the text, which says where the work is
     - `tree`: the loops as the text has them first. `verdict`; `predicted` and `measured`: the seconds of the call, by
       `f.measure` and of `f.last_run`; `lines` and `options`

@@ -47,7 +47,8 @@ def signature(plan: FunctionPlan) -> str:
 
 def conditions(plan: FunctionPlan) -> list[str]:
     """What holds of the sizes and integers of the calls that are run so."""
-    found = conditions_in_words(plan.program.function, dict(plan.types))
+    found = [*conditions_in_words(plan.program.function, dict(plan.types))]
+    found += [f"{text} is inside its array" for text in plan.taken_inside]
     return [f"{condition}: looked at in each call; for others another plan is made" for condition in found]
 
 

@@ -46,6 +46,8 @@ def verdict_and_details(plan: FunctionPlan) -> tuple[str, str]:
             return f"{loops}, {found.extent}", f"; all of the work is shared out{_among(plan)}"
         case Extent.TOO_SMALL:
             return f"{loops}, {too_small(found.nanoseconds)}", f": {_why_alone(found.alone, plan)}"
+        case Extent.SERIAL_HERE:
+            return f"{loops}, {found.extent}", f": {_why_alone(found.alone, plan)}"
         case Extent.PARTLY:
             rest = 1.0 - found.share
             part = f"{_percent(rest)} of the work runs" if rest >= LITTLE else "little of the work runs"
@@ -176,7 +178,7 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
     inside = loop.form.inside if isinstance(loop.form, Single | ReorderedSingle) else ()
     told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
     if is_of_source(told) and not isinstance(told.form, Reordered):
-        for reason in sizing_reasons(told)[:1] if told.is_parallel else ():
+        for reason in sizing_reasons(told)[:1] if told.is_parallel or told.parallel_inside else ():
             return sentence(f"{where}: {_told(reason, told)}")
         because = next((_told(one, told) for one in _costs(told)), "") or _why_serial(told)
         if not because:
