@@ -76,8 +76,8 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
     - `tree`: the loops as the text has them first. `verdict`; `predicted` and `measured`: the seconds of the call, by
       `f.measure` and of `f.last_run`; `lines` and `options`
     - of `lines`, one per `for` of the source or array statement that runs as one: `line`, `depth`, `text` as written,
-      `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the predicted work
-      (None of loops around others or further in), `predicted`, `measured`
+      `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the measured or
+      predicted time (None of loops around others or further in), `predicted`, `measured`
     - of `options`, one per loop that an option would change: the `option`, the `line`, and `how` the loop would run
     - `considered`: other ways to run it that were not taken: `name`, `nanoseconds`, `reason`
     - `loops`: one per loop of the source, in textual order, with the keys below

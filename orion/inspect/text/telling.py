@@ -100,6 +100,16 @@ def loops_around(loop: LoopPlan, plan: FunctionPlan) -> tuple[For, ...]:
     return tuple(outer for outer in enclosing_loops(plan, loop.nest.number) if outer.index >= 0)
 
 
+IN_TURN = "one round after another"
+
+
+def rounds_in_words(outer: Span, plan: FunctionPlan) -> str:
+    """How the rounds of a serial loop of the source follow each other. They overlap where one loop is planned in it."""
+    inside = [loop for loop in plan.loops if any(outer.place == one.span.place for one in loops_around(loop, plan))]
+    overlap = len(inside) == 1 and inside[0].rounds_overlap and inside[0].runs_on > 1
+    return "rounds overlap" if overlap else IN_TURN
+
+
 def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
     """The verdicts on the `for`s of a loop, in textual order."""
     own = {node.index for node in every(For, loop.nest.loops[0])}
@@ -109,9 +119,9 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
-    rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
     for outer in loops_around(loop, plan):
+        rounds = rounds_in_words(outer.span, plan)
         around = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
         found.append(ForLine(outer.span.in_source, "; ".join(around), is_around=True))
     inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
