@@ -74,7 +74,8 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
       the `nanoseconds` on one worker, and the spans of `serial` loops
     - `where`: the first line of the text, which says where the work is
     - `tree`: the loops as the text has them first. `verdict`; `predicted` and `measured`: the seconds of the call, by
-      `f.measure` and of `f.last_run`; `lines` and `options`
+      `f.measure` and of `f.last_run`; `unpredicted`: why the first are not known though the function was measured;
+      `lines` and `options`
     - of `lines`, one per `for` of the source or array statement that runs as one: `line`, `depth`, `text` as written,
       `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the measured or
       predicted time (None of loops around others or further in), `predicted`, `measured`

@@ -117,14 +117,14 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 
 
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
-    """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
+    """Every `for` around a loop and in it, with its verdict; the array statements inside have none."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
     found = []
     for outer in loops_around(loop, plan):
         rounds = rounds_in_words(outer.span, plan)
         around = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
         found.append(ForLine(outer.span.in_source, "; ".join(around), is_around=True))
-    inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
+    inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts and _is_told(node, loop)]
     for one in scans_of(loop):
         place = next(node.span for node in inside if node.index == one.loop)
         words = f"hands {listed(list(one.names))} on, by blocks of iterations"
@@ -133,6 +133,12 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     for own in sorted(inside, key=lambda one: one.index):
         found.append(ForLine(own.span.in_source, verdicts[own.index], is_around=False))
     return list(dict.fromkeys(found))
+
+
+def _is_told(node: For, loop: LoopPlan) -> bool:
+    """Whether a loop has a row: a `for`, or the array statement that is planned; not one inside of it."""
+    written = loop.nest.function.source.line(node.span.line)[node.span.column :]
+    return node is loop.nest.loops[0] or written.startswith("for ")
 
 
 def verdict_on_for(verdict: Verdict, function: Function) -> str:
