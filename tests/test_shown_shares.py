@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.everyday.finance import egarch_filter
 from orion.inspect.text.text import plan_text
 from orion.plan.plan import Fill, Fused, Member, ReorderedSingle
 from orion.plan.shares import costliest_loop, shares
@@ -60,12 +61,12 @@ def test_the_first_line_says_what_one_worker_runs_and_why():
     shown = plan(filtered, *long())
     line = filtered.__code__.co_firstlineno
     told = first_line(shown)
-    assert re.search(r"(9\d|over 99) % of the work runs on one worker: lines? [\d, –]+ (is|are) serial because", told)
+    assert re.search(r"partly parallel, \d+ %; one worker runs the rest: lines? [\d, –]+ (is|are) serial because", told)
     assert f"{line + 5}" in told
     assert not shown.is_parallel
     assert shown.to_dict()["is_parallel"] is False
     assert "o-serial" in shown._repr_html_().split("</h3>")[0]
-    assert "of the work runs on one worker" in shown._repr_html_()
+    assert "one worker runs the rest" in shown._repr_html_()
 
 
 def test_a_call_warns_of_it_and_require_parallel_refuses():
@@ -82,7 +83,7 @@ def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
     shown = plan(history, *arguments)
     assert [loop.strategy == "serial" for loop in shown.loops] == [False]
     assert not shown.is_parallel
-    assert "1 loop, partly parallel, 14 %; 86 % of the work runs on one worker: " in first_line(shown)
+    assert "1 loop, partly parallel, 14 %; one worker runs the rest: " in first_line(shown)
     with (
         orion.session("threads", 2),
         pytest.warns(orion.SerialLoopWarning, match="`history` has 1 loop, partly parallel"),
@@ -93,7 +94,7 @@ def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
 def test_a_small_serial_loop_beside_a_large_parallel_one():
     shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
     told = first_line(shown)
-    assert "2 loops, partly parallel, over 99 %; little of the work runs on one worker: line" in told
+    assert "2 loops, partly parallel, over 99 %; one worker runs the rest: line" in told
     line = small_then_large.__code__.co_firstlineno
     assert costliest_loop(shown.function).nest.span.line == line + 3
     assert re.search(rf"^ +{line + 1}  for i in range\(1, a\.shape\[0\]\)  serial because ", str(shown), re.M)
@@ -205,7 +206,7 @@ def test_an_inspection_that_finds_one_tile_makes_no_parallel_loop():
 def test_without_sizes_every_one_is_taken_to_be_the_same():
     shown = plan_of(history, symbolic=True)
     told = first_line(plan_text(shown))
-    assert "92 % of the work runs on one worker (every size taken to be 1,000): lines" in told
+    assert "partly parallel, 8 %; one worker runs the rest (every size taken to be 1,000): lines" in told
     assert sum(share.part for share in shares(shown)) == pytest.approx(1.0)
 
 
@@ -240,7 +241,7 @@ def test_check_follows_from_it(tmp_path, capsys):
     )
     codes = {name: main(["explain", f"{source}:{name}", "--check"]) for name in ("filtered", "none", "fine")}
     assert codes == {"filtered": 1, "none": 1, "fine": 0}
-    assert "runs on one worker" in " ".join(capsys.readouterr().out.split())
+    assert "one worker runs the rest" in " ".join(capsys.readouterr().out.split())
 
 
 def summed(x, y):
@@ -368,3 +369,9 @@ def test_a_call_that_one_worker_runs_is_told_of_as_that():
     told = first_line(plan(ranked, np.ones(1000), np.ones(1000)))
     line = first_of(ranked) + 1
     assert f"serial because line {line}, `xs = np.sort(x)`, is one call, which one worker runs" in told
+
+
+def test_the_pass_between_those_of_a_scan_is_told_of():
+    told = first_line(plan(egarch_filter, 0.01 * np.random.default_rng(1).normal(size=600_000)))
+    assert "1 loop, partly parallel, over 99 %; one worker runs the rest: " in told
+    assert "also on one worker: what is handed on between the passes of the scan in line" in told
