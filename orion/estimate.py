@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from orion.cost.sizes import Sizes
 from orion.dataclass import dataclass
 from orion.errors import PlanError, describe
 from orion.inspect.text.words import bytes_in_words, counted, time_in_words
+from orion.inspect.tree.view import Seconds, seconds_of
 from orion.ir.program import Step
 from orion.ir.types import ArrayType, Shapes
 from orion.kinds.best import MEASURE as MEASURE_KINDS
@@ -39,6 +40,9 @@ from orion.runtime.ray.predicted import Prediction
 from orion.runtime.walk import UnpredictableError
 from orion.schedule.schedule import Schedule
 from orion.simulate import Network, TileGraph
+
+if TYPE_CHECKING:
+    from orion.planned import Plan
 
 BANDWIDTH, LATENCY = 1e9, 1e-4
 """What is taken for the network where nothing is given: bytes per second (10 Gbit/s, less what protocols take), and
@@ -410,3 +414,19 @@ def scaled(
         return seconds_on_one_node(function, sizes, schedules, measurement)
     except UnknownTimesError as error:
         raise PlanError(f"times are not known: {error}") from None
+
+
+def predicted_seconds(plan: Plan) -> tuple[Seconds | None, str]:
+    """Return the seconds that are predicted by what was measured or, where the function was measured, why they are not
+    known. A prediction without measurements may be many times off: no view has it."""
+    if not plan.measurements.found:
+        return None, ""
+    try:
+        found = plan.estimate()
+    except PlanError as error:
+        return None, str(error).splitlines()[0]
+    if found.seconds is None:
+        return None, found.unmeasured or ""
+    spans = [loop.nest.span for loop in plan.with_bodies().loops]
+    each = [loop.seconds or 0.0 for loop in found.loops]
+    return seconds_of(found.seconds, zip(spans, each, strict=True)), ""

@@ -97,14 +97,26 @@ class Typed:
         program = plan.unfused or plan.program
         return next(variant.typing for variant in self.variants if variant.program is program)
 
-    def in_turn(self, shapes: Shapes, integers: Mapping[str, Any]) -> frozenset[str]:
-        """The scalars that what is evaluated depends on where it may fail at these sizes. What is not given counts as
-        large enough."""
+    def deciding(self, shapes: Shapes, integers: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """The scalars that what is evaluated depends on where it may fail at these sizes, each with what may. What
+        is not given counts as large enough."""
+        if not self._are_all_given(shapes, integers):
+            return tuple((one.name, one.why) for one in self.guarded if one.why)
+        known = Sizes(shapes, {name: int(integers[name]) for name in self.parameters})
+        values = self.all_sizes(known).known
+        checks = self.checks[id(self.as_written.program)]
+        return tuple(not_proved(self.guarded, checks, values, self.as_written.loops[0].nest).items())
+
+    def _are_all_given(self, shapes: Shapes, integers: Mapping[str, Any]) -> bool:
         arrays = {name for name, kind in self.given.items() if not isinstance(kind, ScalarType)}
-        if not arrays <= shapes.keys() or any(name not in integers for name in self.parameters):
-            return frozenset(one.name for one in self.guarded if one.in_turn)
-        values = parameter_values(shapes, {name: int(integers[name]) for name in self.parameters})
-        return not_proved(self.guarded, self.checks[id(self.as_written.program)], values, self.as_written.loops[0].nest)
+        return arrays <= shapes.keys() and all(name in integers for name in self.parameters)
+
+    def taken_inside(self, sizes: Sizes) -> tuple[str, ...]:
+        """The subscripts that are taken to be inside their arrays, because sizes that say so are not given: those that
+        Python does not evaluate in every iteration."""
+        if self._are_all_given(sizes.shapes, sizes.integers):
+            return ()
+        return tuple(dict.fromkeys(text for one in self.guarded if not one.why for _, text in one.subscripts))
 
     def all_sizes(self, sizes: Sizes) -> Sizes:
         """The sizes of a call with those of the arrays that the function makes, and of the names that it gives once."""
@@ -130,7 +142,7 @@ class Known:
     typed_flat: Typed | None = None
     integers: tuple[str, ...] = ()
     in_rows: dict[tuple[object, ...], Shapes | None] = field(default_factory=dict)
-    in_turn: dict[tuple[Typed, frozenset[str]], Typed] = field(default_factory=dict)
+    in_turn: dict[tuple[Typed, tuple[tuple[str, str], ...]], Typed] = field(default_factory=dict)
     at_sizes: dict[tuple[object, ...], Typed] = field(default_factory=dict)
     at_call: IntegersAtCall | None = None
     marked: dict[Function, Known] = field(default_factory=dict)

@@ -347,7 +347,7 @@ def make_plan(
 
 
 def planned(typed: Typed, sizes: Sizes, arrays: Mapping[str, Any]) -> Plan:
-    plan = plan_program(typed.variants, sizes, typed.take_maps())
+    plan = replace(plan_program(typed.variants, sizes, typed.take_maps()), taken_inside=typed.taken_inside(sizes))
 
     def again(other: Sizes) -> Plan:
         return planned(typed, other, arrays)

@@ -107,7 +107,8 @@ class Plan:
 
     @cached_property
     def parallelism(self) -> Parallelism:
-        """How much of the work is shared out: parallel, too small to share, partly parallel or serial."""
+        """How much of the work is shared out: parallel, too small to share, serial at these sizes, partly parallel or
+        serial."""
         return parallelism(self.function)
 
     @property
@@ -403,11 +404,13 @@ class Plan:
         return plan_to_dict(self.function, self._shown)
 
     def tree(self, measured: Seconds | None = None) -> Tree:
-        """The tree of the source's loops, with predicted seconds where `f.measure(...)` has measured the function, and
-        those `measured` of a run."""
+        """The tree of the source's loops, with predicted seconds where `f.measure(...)` has measured the function, or
+        why they are not known, and those `measured` of a run."""
+        from orion.estimate import predicted_seconds
         from orion.inspect.tree.view import tree_of
 
-        return tree_of(self.function, self._predicted(), measured)
+        predicted, unpredicted = predicted_seconds(self)
+        return replace(tree_of(self.function, predicted, measured), unpredicted=unpredicted)
 
     @property
     def _shown(self) -> Tree:
@@ -423,23 +426,6 @@ class Plan:
         if may_be_forced(self.function):
             forced = self.again(replace(self.sizes, force_parallel=True)).function
         return effects(self.function, forced, looked=self.looked)
-
-    def _predicted(self) -> Seconds | None:
-        """The seconds that are predicted by what was measured; None where nothing was. A prediction without it may be
-        many times off: no view has it."""
-        from orion.inspect.tree.view import seconds_of
-
-        if not self.measurements.found:
-            return None
-        try:
-            found = self.estimate()
-        except PlanError:
-            return None
-        if found.seconds is None:
-            return None
-        spans = [loop.nest.span for loop in self.with_bodies().loops]
-        each = [loop.seconds or 0.0 for loop in found.loops]
-        return seconds_of(found.seconds, zip(spans, each, strict=True))
 
     def to_json(self) -> str:
         """Return `to_dict()` as JSON text."""

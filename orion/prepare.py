@@ -202,11 +202,11 @@ class Preparation:
         if key not in known.at_sizes:
             if len(known.at_sizes) >= MAX_SIZES:
                 known.at_sizes.clear()
-            names = typed.in_turn(shapes, integers)
+            names = typed.deciding(shapes, integers)
             if names and (typed, names) not in known.in_turn:
                 source = known.function if typed is known.typed or known.flat is None else known.flat
                 types = typed.given
-                known.in_turn[typed, names] = self._analysed(replace(source, in_turn=names), types)
+                known.in_turn[typed, names] = self._analysed(replace(source, deciding=names), types)
             known.at_sizes[key] = known.in_turn[typed, names] if names else typed
             known.integers = tuple(sorted({*known.integers, *typed.parameters}))
         return known.at_sizes[key]
@@ -295,6 +295,11 @@ class Preparation:
         if self._accumulators:
             arguments = with_numbers(arguments, function.accumulated)
         return {**arguments, **self.arrays_outside()} if function.outside else arguments
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The parameters of the source that are constants, as calls leave them to their defaults."""
+        return frozenset(self._defaults).difference(self._current().function.params)
 
     def arrays_outside(self) -> dict[str, NDArray[np.generic]]:
         """The arrays that the function has from outside. Where one is no array any more, it is read anew."""

@@ -33,6 +33,11 @@ class Span:
         """The region alone, whichever call the code stands for."""
         return replace(self, inlined=()) if self.inlined else self
 
+    @property
+    def place(self) -> tuple[int, ...]:
+        """Where it stands: the lines of the calls of helpers in whose place it is, outermost first, and its own."""
+        return (*(call.line for call in self.inlined), self.line)
+
     def __str__(self) -> str:
         """As "file:line", or by the cell of a notebook."""
         cell = cell_of(self.file)

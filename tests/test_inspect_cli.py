@@ -527,3 +527,47 @@ def test_it_runs_as_a_module_without_numba_or_ray(script):
         [sys.executable, "-m", "orion", "explain", "train.py:sgd"], capture_output=True, text=True, check=False
     )
     assert by_module.stdout == done.stdout
+
+
+ROUNDS = """
+import numpy as np
+from orion import parallel_for
+
+@parallel_for
+def settled(a, rounds=3):
+    seen = np.full(a.shape[0], -1.0)
+    for _ in range(rounds):
+        changed = False
+        for i in range(a.shape[0]):
+            changed = changed or seen[i] != a[i]
+            seen[i] = a[i]
+        if not changed:
+            break
+    return seen
+"""
+
+
+def rounds_explained(tmp_path, capsys, *options):
+    path = tmp_path / "settled.py"
+    path.write_text(ROUNDS)
+    status = main(["explain", str(path), "--workers", "2", "--check", *options])
+    return status, capsys.readouterr().out
+
+
+def test_numbers_that_are_not_given_are_the_defaults_as_in_a_call(tmp_path, capsys):
+    status, out = rounds_explained(tmp_path, capsys, "--shape", "a=2000000")
+    space = {}
+    linecache.cache["<settled>"] = len(ROUNDS), None, ROUNDS.splitlines(keepends=True), "<settled>"
+    exec(compile(ROUNDS, "<settled>", "exec"), space)
+    with orion.session("threads", 2):
+        plan = space["settled"].plan(np.ones(2_000_000))
+    assert [line.split("  ")[0] for line in out.splitlines()[:1]] == [str(plan).splitlines()[0]]
+    assert status == 0
+    assert "inside its array" not in out
+
+
+def test_what_is_taken_to_hold_without_sizes_is_said(tmp_path, capsys):
+    status, out = rounds_explained(tmp_path, capsys)
+    assert status == 0
+    words = " ".join(out.split())
+    assert "if `seen[i]` is inside its array: looked at in each call; for others another plan is made" in words

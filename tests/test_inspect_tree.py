@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.everyday.factors import word2vec
+from orion.inspect.text.telling import each_for
 from orion.inspect.text.text import NARROWEST, WIDTH, plan_text, tree_text
 from orion.inspect.tree.html import tree_table
-from orion.inspect.tree.text import shortened, tree_lines
-from orion.inspect.tree.view import MOST, Tree, TreeLine, tree_of
+from orion.inspect.tree.text import shortened, totals, tree_lines
+from orion.inspect.tree.view import MOST, Tree, TreeLine, code_of, tree_of
+from orion.plan.source_plans import loops_of_source
 from tests.inspect_loops import CASES, plan_of
 
 LONG = 2_000_000
@@ -128,6 +131,28 @@ def test_a_serial_loop_around_others():
         (1, 5, "for i in range(a.shape[0])"),
     ]
     assert [one[3] for one in found] == ["one round after another", "parallel", "parallel"]
+
+
+@pytest.mark.parametrize("function", [rounds, *CASES], ids=lambda function: function.__name__)
+def test_rounds_are_told_of_alike_in_the_tree_and_at_each_loop(function):
+    if function is rounds:
+        shown = plan(rounds, np.ones(LONG), np.ones(LONG), 10).function
+        assert tree_of(shown).lines[0].how == "one round after another"
+    else:
+        shown = plan_of(function)
+    how = {line.line: line.how for line in tree_of(shown).lines}
+    for loop in loops_of_source(shown):
+        for one in each_for(loop, shown):
+            assert not one.is_around or one.words.split("; ")[1] == how[one.span.line]
+
+
+def test_a_statement_inside_is_no_for():
+    words = np.zeros((100, 7), np.int64)
+    shown = plan(word2vec, words[:, 0], words[:, 1], words[:, 2:], np.ones((50, 16)), np.ones((50, 16))).function
+    source = shown.program.function.source
+    rows = [code_of(source, one.span.line) for loop in loops_of_source(shown) for one in each_for(loop, shown)]
+    assert rows
+    assert all(row.startswith("for ") for row in rows)
 
 
 def test_array_statements_that_run_as_loops_have_lines():
@@ -268,6 +293,36 @@ def test_a_run_is_the_same_picture_with_seconds():
     assert "<th>measured</th>" in run._repr_html_()
 
 
+def through_arrays(a, b):
+    scale = np.sqrt(np.var(b))
+    c = np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        c[i] = scale * a[i]
+    return c
+
+
+def test_a_run_has_the_rows_of_its_plan_and_shares_of_its_seconds():
+    loop = orion.parallel_for(through_arrays)
+    a, b = np.ones(LONG), np.ones(1000)
+    with orion.session("threads", 2), orion.profile():
+        loop.measure(a, b)
+        before = loop.plan(a, b).tree()
+        loop(a, b)
+    run = loop.last_run
+    after = run.plan.tree(run._seconds())
+    first = through_arrays.__code__.co_firstlineno
+    assert [line.line - first for line in before.lines] == [1, 3]
+    assert [line.line for line in after.lines] == [line.line for line in before.lines]
+    for tree, name in ((before, "predicted"), (after, "measured")):
+        seconds = [getattr(line, name) or 0.0 for line in tree.lines]
+        assert [line.share for line in tree.lines] == pytest.approx([one / sum(seconds) for one in seconds])
+
+
+def test_a_measured_function_without_a_prediction_says_why():
+    tree = Tree("f(a)", "1 loop, parallel", (), unpredicted="nothing is known of it")
+    assert totals(tree) == "; no prediction: nothing is known of it"
+
+
 def test_a_run_without_times_is_a_tree_without_them():
     loop = orion.parallel_for(doubled)
     loop(np.ones(LONG))
@@ -334,7 +389,7 @@ def test_sixty_loops_are_ten_lines():
 
 def test_of_many_loops_those_with_most_work_are_shown_under_the_loops_around_them():
     around = TreeLine(1, 0, "for t in range(n)", "rounds overlap")
-    inside = [TreeLine(k, 1, f"for i{k} in a", "parallel", share=k / 1000) for k in range(2, 40)]
+    inside = [TreeLine(k, 1, f"for i{k} in a", "parallel", share=0.1, weight=k / 1000) for k in range(2, 40)]
     shown, left = Tree("f(a)", "", (around, *inside)).shown()
     assert (len(shown), left) == (MOST, 29)
     assert shown[0] is around

@@ -213,3 +213,48 @@ def test_the_remedy_makes_the_loop_parallel():
     compiled = orion.parallel_for(named_first)
     with orion.session(workers=2, force_parallel=True):
         assert compiled.plan(np.zeros(8), np.zeros(8), 8).is_parallel
+
+
+def of_a_made_array(a, b, rounds=3):
+    seen = np.full(a.shape[0], -1.0)
+    for _ in range(rounds):
+        changed = False
+        for i in range(a.shape[0]):
+            changed = changed or seen[i] != a[i]
+            seen[i] = a[i]
+        if not changed:
+            break
+    return seen
+
+
+def test_the_sizes_of_arrays_that_the_function_makes_are_known():
+    compiled = orion.parallel_for(of_a_made_array)
+    with orion.session(workers=2, force_parallel=True):
+        plan = compiled.plan(np.arange(8.0), np.zeros(8))
+        assert plan.is_parallel
+        np.testing.assert_array_equal(compiled(np.arange(8.0), np.zeros(8)), np.arange(8.0))
+    assert "combined at the end" in str(plan)
+    assert "inside its array" not in str(plan)
+
+
+def joined_numbers(a, b, n):
+    last = 0.0
+    for i in range(n):
+        last = last or a[i]
+    return last
+
+
+@pytest.mark.parametrize(
+    ("function", "n", "why"),
+    [
+        (any_greater, 9, "`a[i]` may be outside its array"),
+        (a_divisor, 8, "may fail"),
+        (a_helper, 8, "may fail"),
+        (joined_numbers, 8, "is a number, not a truth value"),
+    ],
+)
+def test_the_reason_names_what_may_go_wrong(function, n, why):
+    with orion.session(workers=2, force_parallel=True):
+        plan = orion.parallel_for(function).plan(np.zeros(8), np.zeros(8), n)
+    said = [one.message for one in plan.reasons if one.code == "ORN104"]
+    assert any("decides what later iterations evaluate, and `" in one and one.endswith(why) for one in said), said

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.everyday.finance import egarch_filter
 from orion.inspect.text.text import plan_text
 from orion.plan.plan import Fill, Fused, Member, ReorderedSingle
 from orion.plan.shares import costliest_loop, shares
@@ -60,12 +61,12 @@ def test_the_first_line_says_what_one_worker_runs_and_why():
     shown = plan(filtered, *long())
     line = filtered.__code__.co_firstlineno
     told = first_line(shown)
-    assert re.search(r"(9\d|over 99) % of the work runs on one worker: lines? [\d, –]+ (is|are) serial because", told)
+    assert re.search(r"partly parallel, \d+ %; one worker runs the rest: lines? [\d, –]+ (is|are) serial because", told)
     assert f"{line + 5}" in told
     assert not shown.is_parallel
     assert shown.to_dict()["is_parallel"] is False
     assert "o-serial" in shown._repr_html_().split("</h3>")[0]
-    assert "of the work runs on one worker" in shown._repr_html_()
+    assert "one worker runs the rest" in shown._repr_html_()
 
 
 def test_a_call_warns_of_it_and_require_parallel_refuses():
@@ -82,7 +83,7 @@ def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
     shown = plan(history, *arguments)
     assert [loop.strategy == "serial" for loop in shown.loops] == [False]
     assert not shown.is_parallel
-    assert "1 loop, partly parallel, 14 %; 86 % of the work runs on one worker: " in first_line(shown)
+    assert "1 loop, partly parallel, 14 %; one worker runs the rest: " in first_line(shown)
     with (
         orion.session("threads", 2),
         pytest.warns(orion.SerialLoopWarning, match="`history` has 1 loop, partly parallel"),
@@ -93,7 +94,7 @@ def test_a_loop_whose_statements_mostly_run_once_is_no_parallel_one():
 def test_a_small_serial_loop_beside_a_large_parallel_one():
     shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
     told = first_line(shown)
-    assert "2 loops, partly parallel, over 99 %; little of the work runs on one worker: line" in told
+    assert "2 loops, partly parallel, over 99 %; one worker runs the rest: line" in told
     line = small_then_large.__code__.co_firstlineno
     assert costliest_loop(shown.function).nest.span.line == line + 3
     assert re.search(rf"^ +{line + 1}  for i in range\(1, a\.shape\[0\]\)  serial because ", str(shown), re.M)
@@ -205,7 +206,7 @@ def test_an_inspection_that_finds_one_tile_makes_no_parallel_loop():
 def test_without_sizes_every_one_is_taken_to_be_the_same():
     shown = plan_of(history, symbolic=True)
     told = first_line(plan_text(shown))
-    assert "92 % of the work runs on one worker (every size taken to be 1,000): lines" in told
+    assert "partly parallel, 8 %; one worker runs the rest (every size taken to be 1,000): lines" in told
     assert sum(share.part for share in shares(shown)) == pytest.approx(1.0)
 
 
@@ -240,7 +241,7 @@ def test_check_follows_from_it(tmp_path, capsys):
     )
     codes = {name: main(["explain", f"{source}:{name}", "--check"]) for name in ("filtered", "none", "fine")}
     assert codes == {"filtered": 1, "none": 1, "fine": 0}
-    assert "runs on one worker" in " ".join(capsys.readouterr().out.split())
+    assert "one worker runs the rest" in " ".join(capsys.readouterr().out.split())
 
 
 def summed(x, y):
@@ -291,25 +292,54 @@ def time_steps(u, v, T):
             u[i] = v[i]
 
 
-@pytest.mark.parametrize(
-    ("function", "arguments", "said"),
-    [
-        (
-            one_pass, (np.zeros((500_000, 3)), np.zeros(500_000), np.zeros(3), 0.1),
-            "the loop over `i` is serial as written, as its iterations meet in `w`; inside it, line {3} is parallel",
-        ),
-        (
-            time_steps, (np.zeros(50), np.zeros(50), 100),
-            "the loop over `t` is serial as written, as its iterations meet in `v` and `u`; inside it, lines {2}, {4} "
-            "are parallel",
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_too_short_inside_a_serial_loop_is_told_apart_from_the_loop(function, arguments, said):
-    told = first_line(plan(function, *arguments))
-    said = re.sub(r"\{(\d)\}", lambda found: str(first_of(function) + int(found[1])), said)
-    assert "1 loop, parallel, but too small to share" in told
-    assert f"{said}, but too short to share at these sizes [ORN120]" in told
+def nearest(x, centers, top, labels):
+    seen = 0
+    for i in range(x.shape[0]):
+        best, least = 0, np.inf
+        for c in range(centers.shape[0]):
+            if abs(x[i] - centers[c]) < least:
+                best, least = c, abs(x[i] - centers[c])
+        seen = seen or top[best]
+        labels[i] = best
+    return seen
+
+
+def nearest_ones():
+    return np.zeros(100_000), np.zeros(12), np.zeros(12, int), np.zeros(100_000, int)
+
+
+SERIAL_AROUND = [
+    (one_pass, lambda: (np.zeros((500_000, 3)), np.zeros(500_000), np.zeros(3), 0.1), "w", 3),
+    (nearest, nearest_ones, "seen", 4),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "name", "inside"), SERIAL_AROUND)
+def test_a_serial_loop_with_short_parallel_ones_inside_is_called_serial(function, given, name, inside):
+    shown = plan(function, *given())
+    told, line = first_line(shown), first_of(function)
+    said = (
+        f"the loop over `i` is serial as written, as its iterations meet in `{name}`; inside it, line {line + inside}"
+    )
+    assert "1 loop, serial at these sizes: " in told
+    assert f"{said} is parallel, but too short to share at these sizes [ORN120]" in told
+    by_line = {one.line - line: one.how for one in shown.tree().lines}
+    (outer,) = (one for one in shown.tree().lines if one.depth == 0)
+    assert outer.how.startswith("serial because ")
+    assert "ORN120" not in outer.how
+    if inside in by_line:
+        assert re.fullmatch(r"parallel, but too small to share \(.*s\)", by_line[inside])
+    assert not shown.loops[0].is_parallel
+    assert shown.is_parallel  # inside, at other sizes
+    assert '<span class="o-badge o-serial">1 loop, serial at these sizes</span>' in shown._repr_html_()
+    assert "blocked by" in str(shown)
+
+
+def test_a_loop_that_another_order_would_share_out_is_too_small():
+    shown = plan(time_steps, np.zeros(50), np.zeros(50), 100)
+    assert "1 loop, parallel, but too small to share" in first_line(shown)
+    assert "it runs as written: at these sizes, meeting other workers would cost more" in first_line(shown)
+    assert shown.tree().lines[0].how.startswith("parallel, but too small to share")
 
 
 def test_what_would_take_a_thousand_times_as_long_is_not_told_of():
@@ -339,3 +369,9 @@ def test_a_call_that_one_worker_runs_is_told_of_as_that():
     told = first_line(plan(ranked, np.ones(1000), np.ones(1000)))
     line = first_of(ranked) + 1
     assert f"serial because line {line}, `xs = np.sort(x)`, is one call, which one worker runs" in told
+
+
+def test_the_pass_between_those_of_a_scan_is_told_of():
+    told = first_line(plan(egarch_filter, 0.01 * np.random.default_rng(1).normal(size=600_000)))
+    assert "1 loop, partly parallel, over 99 %; one worker runs the rest: " in told
+    assert "also on one worker: what is handed on between the passes of the scan in line" in told

@@ -34,6 +34,7 @@ from orion.inspect.text.text import terminal_width
 from orion.ir.signature import argument_types
 from orion.ir.types import ScalarType, Shapes, Types
 from orion.known import Typed, check_sizes
+from orion.passes.defaults import Defaults
 from orion.passes.options import Words, with_options, words_in
 from orion.pipeline import planned
 from orion.planned import Plan
@@ -306,16 +307,32 @@ def _plan(function: AnyFunction, types: Types, given: Given) -> Plan:
 
 
 def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Typed, Plan]:
-    shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
+    """What is known of a function, and its plan. Numbers that are not given are the defaults where all sizes are known
+    with these, as in a call that leaves them out."""
+    numbers = _default_numbers(function, given)
+    if numbers and all(isinstance(kind, ScalarType) or name in given.shapes for name, kind in types.items()):
+        typed, sizes = _typed_sizes(function, types, given, numbers)
+        if not sizes.symbolic:
+            return _checked_plan(typed, sizes)
+    return _checked_plan(*_typed_sizes(function, types, given, {}))
+
+
+def _typed_sizes(function: AnyFunction, types: Types, given: Given, numbers: Defaults) -> tuple[Typed, Sizes]:
     words = {name: value for name, value in _default_words(function).items() if name not in types}
-    preparation = Preparation(function.__wrapped__, function.options)
+    preparation = Preparation(function.__wrapped__, function.options, defaults=numbers)
+    constants = preparation.constants
+    types = {name: kind for name, kind in types.items() if name not in constants}
+    shapes: Shapes = {name: given.shapes[name] for name in types if name in given.shapes}
     shapes = {**shapes, **argument_types(preparation.arrays_outside())[1]}
     typed, shapes = preparation.typed_for(types, shapes, given.integers, words)
     integers = {name: given.integers[name] for name in typed.parameters if name in given.integers}
     counts = {name: given.elements[name] for name in types if name in given.elements}
     dense = all(isinstance(kind, ScalarType) or name in shapes for name, kind in types.items())
     is_call = dense and not counts and set(typed.parameters) <= integers.keys()
-    sizes = typed.all_sizes(Sizes(shapes, integers, counts, given.workers, symbolic=not is_call))
+    return typed, typed.all_sizes(Sizes(shapes, integers, counts, given.workers, symbolic=not is_call))
+
+
+def _checked_plan(typed: Typed, sizes: Sizes) -> tuple[Typed, Plan]:
     plan = planned(typed, sizes, {})
     check_sizes(typed, plan.sizes)
     plan.check_bounds()
@@ -326,6 +343,14 @@ def _default_words(function: AnyFunction) -> Words:
     """The parameters that are strings or None where they are not given."""
     parameters = inspect.signature(function.__wrapped__).parameters.values()
     return words_in({one.name: one.default for one in parameters if one.default is not one.empty})
+
+
+def _default_numbers(function: AnyFunction, given: Given) -> Defaults:
+    """The numbers that parameters have by default, of those that nothing is said of."""
+    told = {*given.integers, *given.dtypes, *given.shapes, *given.sparse}
+    parameters = inspect.signature(function.__wrapped__).parameters.values()
+    found = {one.name: one.default for one in parameters if one.name not in told}
+    return {name: value for name, value in found.items() if type(value) in (int, float, bool)}
 
 
 def _types(function: AnyFunction, annotated: dict[str, str], given: Given) -> Types:

@@ -89,8 +89,7 @@ def _carried_accesses(nest: LoopNest, scalars: ScalarRoles, space: Space) -> Ite
             f"{parameter_list(space.names)}{{ [{', '.join(space.dims)}] -> {isl_name(name)}[] : {hidden}{inside} }}"
         )
         if name in nest.function.in_turn:
-            what = "may fail (a subscript, a divisor) or is a number, not a truth value"
-            message = f"`{name}` decides what later iterations evaluate, and that {what}"
+            message = f"`{name}` decides what later iterations evaluate, and {dict(nest.function.deciding)[name]}"
             reason = Reason(ReasonKind.BLOCKS, "ORN104", message, (span,), Hint.IN_TURN.format(name=name))
         elif name in read_first:
             message, hint = f"`{name}` passes a value from one iteration to the next", Hint.SCALAR.format(name=name)

@@ -16,6 +16,7 @@ from orion.dependence.bounds import BoundsChecks, prove_bounds
 from orion.dependence.choices import choice_of, guarded_values
 from orion.ir.function import Function
 from orion.ir.nodes import Assign, Binary, Call, Const, Expr, If, Logic, Subscript, Unary, Var, walk
+from orion.ir.printer import print_expr
 from orion.ir.program import LoopNest
 from orion.source import Span
 from orion.typing.expression_types import Typing
@@ -23,40 +24,51 @@ from orion.typing.expression_types import Typing
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """A scalar, the subscripts that are evaluated for some of its values only, and whether it must be computed in turn
-    whatever these are: anything else there may fail, which is a division by zero, an integer to a negative power, a
-    helper function; or what is joined are numbers, not truth values."""
+    """A scalar, and the subscripts that are evaluated for some of its values only, as text. `why` says why it must be
+    computed in turn whatever these are: anything else there may fail, which is a division by zero, an integer to a
+    negative power, a helper function; or what is joined are numbers, not truth values. It is empty where neither
+    holds."""
 
     name: str
-    spans: frozenset[Span]
-    in_turn: bool
+    subscripts: tuple[tuple[Span, str], ...]
+    why: str
+
+    @property
+    def spans(self) -> frozenset[Span]:
+        """The places of the subscripts."""
+        return frozenset(span for span, _ in self.subscripts)
 
 
 def guarded_by(function: Function, typing: Typing, names: Set[str]) -> tuple[Guarded, ...]:
     """What is evaluated in the function for some values of these scalars only, where anything of it may fail, and the
     scalars that numbers are joined to."""
     found: dict[str, list[Expr]] = {}
-    numbers = set()
+    numbers: dict[str, str] = {}
     for node in (node for statement in function.body for node in walk(statement)):
         for name, parts in _guards(node):
             if name in names:
                 found.setdefault(name, []).extend(parts)
         match node:
-            case Assign(Var(name), Logic(_, operands)) if name in names and _are_numbers(operands, name, typing):
-                numbers.add(name)
+            case Assign(Var(name), Logic(_, operands)) if name in names:
+                numbers.update((name, _quoted(one)) for one in _numbers(operands, name, typing))
     every = [_guarded(name, found.get(name, ()), typing, numbers) for name in dict.fromkeys((*found, *sorted(numbers)))]
-    return tuple(one for one in every if one.spans or one.in_turn)
+    return tuple(one for one in every if one.subscripts or one.why)
 
 
-def _are_numbers(operands: Iterable[Expr], name: str, typing: Typing) -> bool:
+def _numbers(operands: Iterable[Expr], name: str, typing: Typing) -> Iterator[Expr]:
     others = (operand for operand in operands if not (isinstance(operand, Var) and operand.name == name))
-    return any(typing.of(operand).dtype != "bool" for operand in others)
+    yield from (operand for operand in others if typing.of(operand).dtype != "bool")
+
+
+def _quoted(expr: Expr) -> str:
+    return f"`{print_expr(expr)}`"
 
 
 def not_proved(
     guarded: Iterable[Guarded], checks: Iterable[BoundsChecks], values: Mapping[str, int], nest: LoopNest
-) -> frozenset[str]:
-    """The scalars for which something may fail, at these values of isl's parameters, that Python might not evaluate."""
+) -> dict[str, str]:
+    """The scalars for which something may fail, at these values of isl's parameters, that Python might not evaluate,
+    and what that is."""
     guarded = tuple(guarded)
     spans = frozenset[Span]().union(*(one.spans for one in guarded))
     proved: set[Span] = set()
@@ -65,7 +77,12 @@ def not_proved(
         places = prove_bounds(BoundsChecks(own, loop.unchecked), values, nest)
         unsure = {(check.span, check.axis) for check in own} - places | loop.unchecked
         proved |= {check.span for check in own} - {span for span, _ in unsure}
-    return frozenset(one.name for one in guarded if one.in_turn or not one.spans <= proved)
+    return {one.name: why for one in guarded if (why := one.why or _outside(one, proved))}
+
+
+def _outside(one: Guarded, proved: Set[Span]) -> str:
+    text = next((text for span, text in one.subscripts if span not in proved), "")
+    return f"{text} may be outside its array" if text else ""
 
 
 def _guards(node: object) -> Iterator[tuple[str, tuple[Expr, ...]]]:
@@ -78,13 +95,17 @@ def _guards(node: object) -> Iterator[tuple[str, tuple[Expr, ...]]]:
             pass
 
 
-def _guarded(name: str, parts: Iterable[Expr], typing: Typing, numbers: Set[str]) -> Guarded:
-    nodes = [node for part in parts for node in walk(part)]
-    spans = frozenset(node.span for node in nodes if isinstance(node, Subscript))
-    return Guarded(name, spans, name in numbers or any(may_fail(node, typing) for node in nodes))
+def _guarded(name: str, parts: Iterable[Expr], typing: Typing, numbers: Mapping[str, str]) -> Guarded:
+    nodes = [node for part in parts for node in walk(part) if isinstance(node, Expr)]
+    subscripts = dict.fromkeys((node.span, _quoted(node)) for node in nodes if isinstance(node, Subscript))
+    why = next((f"{_quoted(node)} may fail" for node in nodes if may_fail(node, typing)), "")
+    if name in numbers:
+        why = f"{numbers[name]} is a number, not a truth value"
+    return Guarded(name, tuple(subscripts), why)
 
 
 def may_fail(node: object, typing: Typing) -> bool:
+    """Whether a node that is no subscript may fail in an iteration in which Python does not evaluate it."""
     match node:
         case Binary("/" | "//" | "%", left, right):
             return typing.of(left).weak and typing.of(right).weak and not _is_nonzero(right)

@@ -69,15 +69,16 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
     What the plan says as a whole:
 
     - `is_parallel`: the verdict as one truth value
-    - `parallelism`: its `extent` ("parallel", "parallel, too small to share", "partly parallel", "serial" or "no loop
-      to share out"), the `share` of the predicted work that is shared out, `runs_on`, the `nanoseconds` on one worker,
-      and the spans of `serial` loops
+    - `parallelism`: its `extent` ("parallel", "parallel, too small to share", "serial at these sizes", "partly
+      parallel", "serial" or "no loop to share out"), the `share` of the predicted work that is shared out, `runs_on`,
+      the `nanoseconds` on one worker, and the spans of `serial` loops
     - `where`: the first line of the text, which says where the work is
     - `tree`: the loops as the text has them first. `verdict`; `predicted` and `measured`: the seconds of the call, by
-      `f.measure` and of `f.last_run`; `lines` and `options`
+      `f.measure` and of `f.last_run`; `unpredicted`: why the first are not known though the function was measured;
+      `lines` and `options`
     - of `lines`, one per `for` of the source or array statement that runs as one: `line`, `depth`, `text` as written,
-      `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the predicted work
-      (None of loops around others or further in), `predicted`, `measured`
+      `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the measured or
+      predicted time (None of loops around others or further in), `predicted`, `measured`
     - of `options`, one per loop that an option would change: the `option`, the `line`, and `how` the loop would run
     - `considered`: other ways to run it that were not taken: `name`, `nanoseconds`, `reason`
     - `loops`: one per loop of the source, in textual order, with the keys below

@@ -282,8 +282,9 @@ class Function(Keeping):
     the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
     in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
     that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `local_arrays` are the last
-    of the parameters: arrays that the caller does not give. `in_turn` are scalars that may not be combined from
-    iterations that run at the same time, since what is evaluated depends on them (`orion.dependence.guarded`);
+    of the parameters: arrays that the caller does not give. `deciding` are scalars that may not be combined from
+    iterations that run at the same time, since what is evaluated depends on them, each with what may then go wrong
+    (`orion.dependence.guarded`);
     `running` those that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is
     what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
     None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
@@ -312,7 +313,7 @@ class Function(Keeping):
     inductions: tuple[Induction, ...] = ()
     rows: tuple[Rows, ...] = ()
     local_arrays: tuple[LocalArray, ...] = ()
-    in_turn: frozenset[str] = frozenset()
+    deciding: tuple[tuple[str, str], ...] = ()
     running: frozenset[str] = frozenset()
     assumed: tuple[Assumed, ...] = ()
     words: tuple[tuple[str, str | None], ...] = ()
@@ -349,6 +350,11 @@ class Function(Keeping):
         that these are copies of are not touched by the loops that have the copies, but by pulls."""
         buffers = (name for one in self.buffered for name in one.names)
         return frozenset((*buffers, *(one.name for one in self.replicas)))
+
+    @property
+    def in_turn(self) -> frozenset[str]:
+        """The names of the scalars that may not be combined from iterations that run at the same time."""
+        return frozenset(name for name, _ in self.deciding)
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from orion.cost.candidate import Strategy
 from orion.cost.placement import Placement, PlacementKind
 from orion.cost.worth import Changes, barrier_ns
+from orion.dataclass import dataclass, replace
 from orion.ir.function import written_names
 from orion.ir.nodes import For, every
 from orion.ir.program import LoopNest
@@ -17,6 +17,7 @@ from orion.plan.plan import (
     FunctionPlan,
     Inside,
     LoopPlan,
+    ParallelInside,
     Reordered,
     ReorderedSingle,
     Single,
@@ -25,7 +26,7 @@ from orion.plan.plan import (
     is_of_source,
     source_nest,
 )
-from orion.plan.shares import predicted_ns
+from orion.plan.shares import predicted_ns, time_of_run
 from orion.plan.source_plans import enclosing_loops, in_formulas, loops_of_source, main_part
 from orion.reasons import Reason, ReasonKind
 
@@ -80,9 +81,9 @@ def with_considered(
     taken are shared out say that only sizes are against it; statements that run once have loops in them told of.
     Planned loops `alone` stand for loops in which nothing is worth sharing out."""
     told = loops_of_source(not_taken)
-    shared = (loop for loop in told if loop.strategy is not Strategy.SERIAL and not _is_among(loop, {*alone}))
-    lines = {_index(loop): loop.nest.span.line for loop in shared}
-    loops = (_with_inside(_said(loop, lines), told, lines) for loop in plan.loops)
+    found = (loop for loop in told if loop.strategy is not Strategy.SERIAL and not _is_among(loop, {*alone}))
+    shared = {_index(loop): _Shared(loop.nest.span.line, time_of_run(loop, plan)) for loop in found}
+    loops = (_with_inside(_said(loop, shared), told, shared) for loop in plan.loops)
     more = () if other is None or _is_absurd(other, plan) else (other,)
     return replace(plan, loops=tuple(loops), considered=(*more, *plan.considered))
 
@@ -92,12 +93,28 @@ def _is_absurd(other: Considered, plan: FunctionPlan) -> bool:
     return other.nanoseconds is not None and 0 < ABSURD * predicted_ns(plan) < other.nanoseconds
 
 
-def _said(loop: LoopPlan, lines: Mapping[int, int]) -> LoopPlan:
-    """A serial loop with the reason that only sizes are against it, where `lines` has the line of a `for` in it."""
-    if loop.is_parallel or not is_of_source(loop) or lines.keys().isdisjoint(_indices(loop.nest)):
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """The line of a `for` that a plan shares out, and the predicted time of one run of it on one worker."""
+
+    line: int
+    nanoseconds: float | None
+
+
+def _said(loop: LoopPlan, shared: Mapping[int, _Shared]) -> LoopPlan:
+    """A serial loop with the reason that only sizes are against it, where `shared` has a `for` of it: the loop itself,
+    which then has a parallel schedule, or some inside, while it stays serial."""
+    own = _indices(loop.nest)
+    if loop.is_parallel or not is_of_source(loop) or shared.keys().isdisjoint(own):
         return loop
-    reason = Reason.of("ORN120", _why_as_written(loop, lines), loop.nest.span)
-    return replace(loop, is_parallel=True, reasons=(*loop.reasons, reason))
+    is_itself = _index(loop) in shared
+    if loop.parallel_inside and not is_itself:
+        return loop
+    lines = {index: one.line for index, one in shared.items()}
+    kept = loop.reasons[: -1 if loop.parallel_inside else None]  # a schedule of the loop itself says more
+    reasons = (*kept, Reason.of("ORN120", _why_as_written(loop, lines), loop.nest.span))
+    inside = tuple(ParallelInside(index, one.nanoseconds) for index, one in shared.items() if index in own)
+    return replace(loop, is_parallel=is_itself, parallel_inside=() if is_itself else inside, reasons=reasons)
 
 
 def _why_as_written(loop: LoopPlan, lines: Mapping[int, int]) -> str:
@@ -116,13 +133,13 @@ def _why_as_written(loop: LoopPlan, lines: Mapping[int, int]) -> str:
     )
 
 
-def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], lines: Mapping[int, int]) -> LoopPlan:
+def _with_inside(loop: LoopPlan, told: Iterable[LoopPlan], shared: Mapping[int, _Shared]) -> LoopPlan:
     """Statements that run once with the loops of the source in them, as they are then run: by one worker."""
     if not isinstance(loop.form, Single | ReorderedSingle):
         return loop
     own = _indices(loop.nest)
     inside = loop.form.inside or tuple(_inside(one, loop) for one in told if _index(one) in own)
-    return replace(loop, form=replace(loop.form, inside=tuple(_said(one, lines) for one in inside)))
+    return replace(loop, form=replace(loop.form, inside=tuple(_said(one, shared) for one in inside)))
 
 
 def _inside(loop: LoopPlan, once: LoopPlan) -> LoopPlan:

@@ -154,6 +154,15 @@ class Served(Listed):
 
 
 @dataclass(frozen=True, slots=True)
+class ParallelInside:
+    """A `for` inside a serial loop that has a parallel schedule, but is too short to share out: its index, and the
+    predicted time of one run on one worker, in nanoseconds (None where it is not known)."""
+
+    index: int
+    nanoseconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoopPlan:
     """How one loop is run.
 
@@ -169,7 +178,8 @@ class LoopPlan:
     a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
     space dimension each worker has. `relaxed` are its arrays with buffers, and `served` those of which several nodes
     fetch what tiles announce. `read_in_part` are arrays that it only reads, of which they are sent what tiles read.
-    `known` are the values of isl's parameters in the call: examples of iterations are those of it.
+    `known` are the values of isl's parameters in the call: examples of iterations are those of it. `parallel_inside`:
+    of a serial loop the `for`s in it that would be shared out at larger sizes.
     """
 
     nest: LoopNest
@@ -194,6 +204,7 @@ class LoopPlan:
     served: tuple[Served, ...]
     read_in_part: tuple[Listed, ...]
     known: tuple[tuple[str, int], ...]
+    parallel_inside: tuple[ParallelInside, ...] = ()
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
@@ -376,7 +387,8 @@ class FunctionPlan:
     yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
     the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
     other ways to run it that were not taken. `sizes` are those that it is for. `shuffled` are the arguments that were
-    shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each with what its last shuffle did."""
+    shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each with what its last shuffle did. `taken_inside`:
+    subscripts, as text, that are taken to be inside their arrays, because sizes that say so are not given."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
@@ -389,6 +401,7 @@ class FunctionPlan:
     considered: tuple[Considered, ...] = ()
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
     shuffled: tuple[tuple[str, Exchange], ...] = ()
+    taken_inside: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<FunctionPlan of {self.program.function.name}: {len(self.loops)} planned loops>"

@@ -51,6 +51,14 @@ def _times(plan: FunctionPlan) -> list[float]:
     return [_loop_ns(loop, sizes, maps) * _rounds_of(loop, around.get(loop.nest.number, ())) for loop in plan.loops]
 
 
+def time_of_run(loop: LoopPlan, plan: FunctionPlan) -> float | None:
+    """The predicted time of one run of a loop on one worker, at the sizes of a plan; None where sizes are unknown, and
+    of a loop in another order, whose runs are other ones."""
+    if plan.sizes.symbolic or loop.parts:
+        return None
+    return _loop_ns(loop, with_nominal(plan.sizes, dict(plan.types)), Maps())
+
+
 def with_nominal(sizes: Sizes, types: Types) -> Sizes:
     """The sizes with NOMINAL for each that is not known."""
     shapes, integers, counts = dict(sizes.shapes), dict(sizes.integers), dict(sizes.counts)

@@ -65,6 +65,7 @@ BADGES = {
     Extent.NO_LOOP: "o-serial",
     Extent.PARALLEL: "o-parallel",
     Extent.TOO_SMALL: "o-parallel",
+    Extent.SERIAL_HERE: "o-serial",
     Extent.PARTLY: "o-partly",
     Extent.SERIAL: "o-serial",
 }

@@ -47,7 +47,8 @@ def signature(plan: FunctionPlan) -> str:
 
 def conditions(plan: FunctionPlan) -> list[str]:
     """What holds of the sizes and integers of the calls that are run so."""
-    found = conditions_in_words(plan.program.function, dict(plan.types))
+    found = [*conditions_in_words(plan.program.function, dict(plan.types))]
+    found += [f"{text} is inside its array" for text in plan.taken_inside]
     return [f"{condition}: looked at in each call; for others another plan is made" for condition in found]
 
 
@@ -99,6 +100,16 @@ def loops_around(loop: LoopPlan, plan: FunctionPlan) -> tuple[For, ...]:
     return tuple(outer for outer in enclosing_loops(plan, loop.nest.number) if outer.index >= 0)
 
 
+IN_TURN = "one round after another"
+
+
+def rounds_in_words(outer: Span, plan: FunctionPlan) -> str:
+    """How the rounds of a serial loop of the source follow each other. They overlap where one loop is planned in it."""
+    inside = [loop for loop in plan.loops if any(outer.place == one.span.place for one in loops_around(loop, plan))]
+    overlap = len(inside) == 1 and inside[0].rounds_overlap and inside[0].runs_on > 1
+    return "rounds overlap" if overlap else IN_TURN
+
+
 def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
     """The verdicts on the `for`s of a loop, in textual order."""
     own = {node.index for node in every(For, loop.nest.loops[0])}
@@ -106,14 +117,14 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 
 
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
-    """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
+    """Every `for` around a loop and in it, with its verdict; the array statements inside have none."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
-    rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
     for outer in loops_around(loop, plan):
+        rounds = rounds_in_words(outer.span, plan)
         around = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
         found.append(ForLine(outer.span.in_source, "; ".join(around), is_around=True))
-    inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
+    inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts and _is_told(node, loop)]
     for one in scans_of(loop):
         place = next(node.span for node in inside if node.index == one.loop)
         words = f"hands {listed(list(one.names))} on, by blocks of iterations"
@@ -122,6 +133,12 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     for own in sorted(inside, key=lambda one: one.index):
         found.append(ForLine(own.span.in_source, verdicts[own.index], is_around=False))
     return list(dict.fromkeys(found))
+
+
+def _is_told(node: For, loop: LoopPlan) -> bool:
+    """Whether a loop has a row: a `for`, or the array statement that is planned; not one inside of it."""
+    written = loop.nest.function.source.line(node.span.line)[node.span.column :]
+    return node is loop.nest.loops[0] or written.startswith("for ")
 
 
 def verdict_on_for(verdict: Verdict, function: Function) -> str:

@@ -16,6 +16,7 @@ from orion.ir.program import Branch, LoopNest, Repeat, RunLoop, Step
 from orion.plan.explain import is_certain
 from orion.plan.parallelism import LITTLE, Extent, parallelism
 from orion.plan.plan import (
+    Fill,
     FunctionPlan,
     LoopPlan,
     Reordered,
@@ -46,11 +47,11 @@ def verdict_and_details(plan: FunctionPlan) -> tuple[str, str]:
             return f"{loops}, {found.extent}", f"; all of the work is shared out{_among(plan)}"
         case Extent.TOO_SMALL:
             return f"{loops}, {too_small(found.nanoseconds)}", f": {_why_alone(found.alone, plan)}"
+        case Extent.SERIAL_HERE:
+            return f"{loops}, {found.extent}", f": {_why_alone(found.alone, plan)}"
         case Extent.PARTLY:
-            rest = 1.0 - found.share
-            part = f"{_percent(rest)} of the work runs" if rest >= LITTLE else "little of the work runs"
             share = _percent(min(found.share, 1.0 - LITTLE))
-            details = f"; {part} on one worker{_if_sizes(plan)}: {_why_alone(found.alone, plan)}"
+            details = f"; one worker runs the rest{_if_sizes(plan)}: {_why_alone(found.alone, plan)}"
             return f"{loops}, {found.extent}, {share}", details
         case Extent.SERIAL:
             return f"{loops}, {found.extent}", f" because {_because(found.alone, plan)}"
@@ -135,8 +136,17 @@ def _because(alone: Sequence[Share], plan: FunctionPlan) -> str:
 
 
 def _also(others: Sequence[Share]) -> str:
-    rest = [share.loop for share in others if share.part >= LITTLE]
-    return f"; also on one worker: {lines_in_words(line for loop in rest for line in lines_run(loop))}" if rest else ""
+    rest = [share.loop for share in others if share.part >= LITTLE and not _is_between_passes(share.loop)]
+    between = dict.fromkeys(share.loop.nest.span.line for share in others if _is_between_passes(share.loop))
+    found = [lines_in_words(line for loop in rest for line in lines_run(loop))] if rest else []
+    found += [f"what is handed on between the passes of the scan in line {line}" for line in between]
+    return f"; also on one worker: {' and '.join(found)}" if found else ""
+
+
+def _is_between_passes(loop: LoopPlan) -> bool:
+    """Whether a planned loop is the serial pass of a scan, which goes through the blocks."""
+    is_fill = isinstance(loop.form, Fill) and not loop.is_parallel
+    return is_fill and any(one.is_twice for one in loop.nest.function.in_blocks)
 
 
 def _costs(loop: LoopPlan) -> tuple[Reason, ...]:
@@ -176,7 +186,7 @@ def _why(loop: LoopPlan, plan: FunctionPlan) -> _Why:
     inside = loop.form.inside if isinstance(loop.form, Single | ReorderedSingle) else ()
     told = max(inside, key=lambda one: not one.is_parallel) if inside else loop
     if is_of_source(told) and not isinstance(told.form, Reordered):
-        for reason in sizing_reasons(told)[:1] if told.is_parallel else ():
+        for reason in sizing_reasons(told)[:1] if told.is_parallel or told.parallel_inside else ():
             return sentence(f"{where}: {_told(reason, told)}")
         because = next((_told(one, told) for one in _costs(told)), "") or _why_serial(told)
         if not because:

@@ -11,6 +11,7 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
     """Return the whole tree: its verdict, the seconds of the call, and all lines."""
     return {
         "verdict": tree.verdict, "predicted": tree.predicted, "measured": tree.measured,
+        "unpredicted": tree.unpredicted,
         "lines": [_line(line) for line in tree.lines],
         "options": [{"option": one.option, "line": one.line, "how": one.how} for one in tree.options],
     }  # fmt: skip

@@ -43,6 +43,8 @@ def totals(tree: Tree) -> str:
         for name, seconds in (("predicted", tree.predicted), ("last run", tree.measured))
         if seconds is not None
     ]
+    if tree.unpredicted:
+        found.insert(0, f"no prediction: {tree.unpredicted}")
     return "".join(f"; {one}" for one in found)
 
 

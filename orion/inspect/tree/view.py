@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from orion.dataclass import dataclass, replace
-from orion.inspect.text.telling import loops_around, signature
+from orion.inspect.text.telling import IN_TURN, loops_around, rounds_in_words, signature
 from orion.inspect.text.where import where_the_work_is
 from orion.inspect.tree.words import Parts, how_it_is_inside, how_it_runs, how_parts_run, part_of_work
 from orion.ir.function import Function, SourceFor, in_users_words
-from orion.ir.nodes import For, every, walk
+from orion.ir.nodes import Call, For, Var, every, walk
 from orion.ir.program import Repeat, Step, blocks_of
+from orion.ir.types import ArrayType, Types
 from orion.plan.parallelism import LITTLE
-from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Single, is_of_source
+from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, ReorderedSingle, Single, is_of_source
 from orion.plan.shares import predicted_ns, shares
 from orion.plan.source_plans import source_plans
 from orion.source import SourceText, Span, without_comment
@@ -29,7 +30,7 @@ Place = tuple[int, ...]
 
 def place_of(span: Span) -> Place:
     """Return where a span stands in the source of a function."""
-    return (*(call.line for call in span.inlined), span.line)
+    return span.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,10 @@ class TreeLine:
     """A loop of the source, or an array statement that runs as one.
 
     `text` is its header as written and `depth` the number of loops around it. `how` is how it runs, in words, and
-    `parts` has a sentence on each planned loop where several stand for it. `share` is its part of the predicted work,
-    None for loops around others and further in. `predicted` and `measured` are seconds, None where unknown. `is_inner`:
-    it stands inside of a loop that is planned.
+    `parts` has a sentence on each planned loop where several stand for it. `share` is its part of the measured
+    seconds, of the predicted ones where no run was measured, and of the predicted work where neither is known; None for
+    loops around others and further in. `predicted` and `measured` are seconds, None where unknown. `is_inner`: it
+    stands inside of a loop that is planned. `weight` is its part of the predicted work, whatever was measured.
     """
 
     line: int
@@ -67,6 +69,7 @@ class TreeLine:
     predicted: float | None = None
     measured: float | None = None
     is_inner: bool = False
+    weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ class Effect:
 @dataclass(frozen=True, slots=True)
 class Tree:
     """The loops of a function in textual order, under its signature and verdict. `predicted` and `measured` are the
-    seconds of the whole call, and `options` what options would change."""
+    seconds of the whole call, `unpredicted` says why the first are not known though the function was measured, and
+    `options` what options would change."""
 
     function: str
     verdict: str
@@ -89,6 +93,7 @@ class Tree:
     predicted: float | None = None
     measured: float | None = None
     options: tuple[Effect, ...] = ()
+    unpredicted: str = ""
 
     def in_letters(self, letters: Callable[[str], str]) -> Tree:
         """Return the tree in the characters that `letters` writes."""
@@ -110,7 +115,7 @@ class Tree:
 
     def _costliest(self, places: Sequence[int], most: int) -> set[int]:
         kept: set[int] = set()
-        for at in sorted(places, key=lambda at: -(self.lines[at].share or 0.0)):
+        for at in sorted(places, key=lambda at: -self.lines[at].weight):
             wanted = {at, *self._around(at)}
             if len(kept | wanted) <= most:
                 kept |= wanted
@@ -125,7 +130,6 @@ class Tree:
                 yield before
 
 
-IN_TURN = "one round after another"
 NO_SECONDS = Seconds(0.0, {})
 
 
@@ -158,7 +162,7 @@ class _Builder:
             if place in self.groups:
                 yield place, self._filled(line, place)
             elif place in around:
-                yield place, replace(line, how=self._rounds(place))
+                yield place, replace(line, how=rounds_in_words(one.span, self.plan))
             elif place in inside:
                 yield place, replace(line, how=inside[place], is_inner=True)
             else:
@@ -185,16 +189,6 @@ class _Builder:
             found += Counter(place for place in places if outer[0] < place[0] <= end)
         return found
 
-    def _rounds(self, place: Place) -> str:
-        """How the rounds of a serial loop around planned ones follow each other. They overlap where there is one."""
-        inside = [
-            loop
-            for loop in self.plan.loops
-            if place in (place_of(outer.span) for outer in loops_around(loop, self.plan))
-        ]
-        overlap = len(inside) == 1 and inside[0].rounds_overlap and inside[0].runs_on > 1
-        return "rounds overlap" if overlap else IN_TURN
-
     def _replaced(self, outer: SourceFor) -> str:
         """How a `for` runs that no planned loop stands for, by the loops in it: its rounds may run in another loop,
         and one that has a single iteration at most is gone."""
@@ -208,8 +202,11 @@ class _Builder:
         group = self.groups[place]
         first = group[0]
         share = sum(part_of_work(loop, self.parts) for loop in group)
-        measured = self.measured.loops.get(place, 0.0) / (self.measured.call or 1.0)
-        if not any(map(is_of_source, group)) and max(share, measured) < LITTLE:
+        if (
+            not any(map(is_of_source, group))
+            and share < LITTLE
+            and not any(_is_of_arrays(one, dict(self.plan.types)) for one in group)
+        ):
             return None
         depth = len({place_of(outer.span) for outer in loops_around(first, self.plan)})
         text = code_of(self.function.source, first.nest.span.line)
@@ -218,16 +215,27 @@ class _Builder:
     def _filled(self, line: TreeLine, place: Place) -> TreeLine:
         group = self.groups[place]
         is_counted = not all(map(self._is_counted_elsewhere, group))
+        weight = sum(part_of_work(loop, self.parts) for loop in group) if is_counted else 0.0
         return replace(
             line,
             how=in_users_words(how_it_runs(group, self.plan, self.parts, self.nanoseconds), self.function),
             parts=tuple(
                 in_users_words(one, self.function) for one in how_parts_run(group, self.plan, self.parts)
             ),
-            share=sum(part_of_work(loop, self.parts) for loop in group) if is_counted else None,
+            share=self._share(place, weight) if is_counted else None,
+            weight=weight,
             predicted=self.predicted.loops.get(place),
             measured=self.measured.loops.get(place),
         )  # fmt: skip
+
+    def _share(self, place: Place, weight: float) -> float:
+        """The part of the loops' seconds, measured or else predicted by what was measured, that those at a place have;
+        of the predicted work where neither is known."""
+        for seconds in (self.measured, self.predicted):
+            total = sum(seconds.loops.values())
+            if total > 0.0:
+                return seconds.loops.get(place, 0.0) / total
+        return weight
 
     def _is_counted_elsewhere(self, loop: LoopPlan) -> bool:
         """Whether another line has the share of a loop: of neighbours that are run as one the first has it."""
@@ -237,6 +245,14 @@ class _Builder:
             return False
         alike = (one for group in self.groups.values() for one in group if one.nest.number == loop.nest.number)
         return next(alike) is not loop
+
+
+def _is_of_arrays(loop: LoopPlan, types: Types) -> bool:
+    """Whether statements fill an array, or call a function of whole ones: their time depends on its size."""
+    if not isinstance(loop.form, Single):
+        return not isinstance(loop.form, ReorderedSingle)
+    arguments = (argument for call in every(Call, *loop.nest.body) for argument in call.arguments)
+    return any(isinstance(one, Var) and isinstance(types.get(one.name), ArrayType) for one in arguments)
 
 
 def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seconds | None = None) -> Tree:

@@ -77,6 +77,9 @@ def how_it_runs(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts, nan
 
 def how_it_is_inside(node: For, dim: int | None, loop: LoopPlan) -> str:
     """Return what happens to a `for` further in: dimension `dim` of a planned loop, or none of its dimensions."""
+    for one in loop.parallel_inside:
+        if one.index == node.index:
+            return too_small(one.nanoseconds)
     if len(loop.parts) > 1:
         return _in_parts(node, loop)
     if dim is not None and not loop.parts and loop.cuts[dim] > 1:
@@ -159,7 +162,7 @@ def _alone(loop: LoopPlan, nanoseconds: float | None) -> str:
 
 def _because(loop: LoopPlan, reasons: Sequence[Reason]) -> str:
     costs = next((reason for reason in reasons if reason.code == "ORN120"), None)
-    if costs is not None:
+    if costs is not None and not loop.parallel_inside:
         return _message(costs.message, costs.code, loop)
     conflicts = conflicts_of(loop)
     for blocker in blockers(loop, conflicts):
