@@ -109,11 +109,14 @@ LOOPS = [
 ]  # fmt: skip
 
 
-def planned(function, *, force=False):
+def arguments(scale=1):
     rng = np.random.default_rng(0)
-    given = rng.random(90), rng.random(100), rng.integers(0, 90, 80), rng.random((40, 30))
+    return rng.random(90 * scale), rng.random(100 * scale), rng.integers(0, 90, 80), rng.random((40, 30))
+
+
+def planned(function, *, force=False):
     with orion.session("threads", 4, force_parallel=force):
-        return orion.parallel_for(function).plan(*given)
+        return orion.parallel_for(function).plan(*arguments())
 
 
 def views(plan):
