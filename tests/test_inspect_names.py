@@ -109,11 +109,14 @@ LOOPS = [
 ]  # fmt: skip
 
 
-def planned(function, *, force=False):
+def arguments(scale=1):
     rng = np.random.default_rng(0)
-    given = rng.random(90), rng.random(100), rng.integers(0, 90, 80), rng.random((40, 30))
+    return rng.random(90 * scale), rng.random(100 * scale), rng.integers(0, 90, 80), rng.random((40, 30))
+
+
+def planned(function, *, force=False):
     with orion.session("threads", 4, force_parallel=force):
-        return orion.parallel_for(function).plan(*given)
+        return orion.parallel_for(function).plan(*arguments())
 
 
 def views(plan):
@@ -167,3 +170,18 @@ def test_iterations_are_told_by_their_numbers_and_lines(function):
     first = function.__code__.co_firstlineno
     words = re.sub(r"line \+(\d)", lambda found: f"line {first + int(found[1])}", TOLD[function])
     assert words in " ".join(str(planned(function)).split())
+
+
+def rows_and_elements(a, b, idx, M):
+    for _ in range(4):
+        M[1:-1, 1:-1] = 0.5 * (M[2:, 1:-1] + M[:-2, 1:-1])
+        a[1:] = 0.5 * b[: a.shape[0] - 1]
+    b[:] = np.cumsum(b * 2.0)
+
+
+def test_what_array_statements_go_over_is_said_in_words():
+    with orion.session("threads", 4, force_parallel=True):
+        text = str(orion.parallel_for(rows_and_elements).plan(*arguments(100)))
+    assert "blocks of rows" in text
+    assert "blocks of elements" in text
+    assert not re.search(r"axis \d with|of axis|with iterations|of rewrites|array without", text)

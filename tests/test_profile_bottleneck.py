@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import orion
 from orion.inspect.profiles.bottleneck import Kind, bottleneck_of
 from orion.inspect.profiles.numbers import LoopNumbers, Numbers, Rate, WorkerNumbers
 from orion.runtime.profile.records import LoopLabel
@@ -11,7 +13,7 @@ from orion.source import Span
 
 MS = 1_000_000
 LABEL = LoopLabel(
-    "f", Span("train.py", 3, 4, 3, 9), ("i", "j"), 0, "2d", 2, 64, has_waits=True, takes_tiles=False,
+    "f", Span("train.py", 3, 4, 3, 9), "for i in range(n)", "", 0, "2d", 2, 64, has_waits=True, takes_tiles=False,
     is_compiled=False, bytes=8 * MS,
 )  # fmt: skip
 SINGLE = replace(LABEL, workers=1, has_waits=False)
@@ -87,6 +89,10 @@ CASES = {
     "even tiles that wait": (
         Kind.ORDER, in_loop(worker(0, 75, 20), worker(1, 75, 20), rates=rates(1.0, 1.0), uneven=1.1)
     ),
+    "even tiles that wait for none": (
+        Kind.NONE,
+        in_loop(worker(0, 75, 20), worker(1, 75, 20), label=APART, rates=rates(1.0, 1.0), uneven=1.1),
+    ),
     "beside others it takes longer": (
         Kind.MEMORY, in_loop(*EVEN, label=replace(APART, bytes=800 * MS), alone=MS, together=2 * MS)
     ),
@@ -134,3 +140,72 @@ def test_the_costliest_loop_is_the_one_that_is_told_of():
 
 def test_memory_is_not_blamed_without_a_sample():
     assert "is not known" in bottleneck_of(in_loop(*EVEN)).sentence
+
+
+# ---------------------------------------------------------------- what it advises
+
+
+def rows(a, out):
+    for i in range(a.shape[0]):
+        total = 0.0
+        for j in range(i):
+            total += np.sin(a[j] * a[i])
+        out[i] = total
+
+
+def copies(a, out):
+    for i in range(a.shape[0]):
+        out[int(a[i])] += 1.0
+
+
+def running(a, out):
+    for i in range(1, a.shape[0]):
+        a[i] = a[i - 1] * a[i - 1] + 1.0
+    total = 1.0
+    for i in range(1, a.shape[0]):
+        total = total * total * a[i] + 1.0
+        out[i] = total
+
+
+def label_of(function, at=0):
+    with orion.session("threads", 2, force_parallel=True):
+        plan = orion.parallel_for(function).plan(np.ones(90), np.ones(90))
+    loop = plan.loops[at]
+    return replace(APART, plan=loop, workers=loop.runs_on)
+
+
+@pytest.mark.parametrize(
+    ("label", "advised"),
+    [
+        (lambda: label_of(rows), '; with `@orion.parallel_for(schedule="dynamic")` free workers take tiles that'),
+        (lambda: label_of(copies), "waited 23 % of the time."),
+        (lambda: replace(label_of(rows), has_waits=True), "; tiles wait for those that must come first"),
+        (lambda: replace(label_of(rows), takes_tiles=True), "waited 23 % of the time."),
+        (lambda: APART, "waited 23 % of the time."),
+    ],
+    ids=["rows of their own", "copies of an array", "in order", "dynamic", "unknown"],
+)
+def test_what_is_advised_keeps_what_the_program_does(label, advised):
+    sentence = bottleneck_of(in_loop(*IDLE, label=label(), rates=rates(1.0, 3.0, spread=1.6), uneven=1.9)).sentence
+    assert advised in sentence
+    assert ("dynamic" in sentence) == ("dynamic" in advised)
+    assert "order of rows" not in sentence
+
+
+def test_tiles_that_wait_for_none_are_not_said_to_wait_for_tiles():
+    sentence = bottleneck_of(CASES["even tiles that wait for none"][1]).sentence
+    assert "must come first" not in sentence
+    assert "wait for none; workers waited 21 % of the time for the last one to be through, worker 0" in sentence
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [(0, "[ORN101]"), (1, "[ORN104]")],
+    ids=["a dependence", "a scalar"],
+)
+def test_it_is_said_why_one_worker_runs_a_loop(at, why):
+    label = replace(label_of(running, at), workers=1)
+    sentence = bottleneck_of(in_loop(worker(0), worker(1, 0, 90, tiles=0), label=label)).sentence
+    assert ", because " in sentence
+    assert sentence.endswith(f"{why}.")
+    assert "explain" not in sentence

@@ -9,8 +9,8 @@ from orion.runtime.profile.under_way import under_way
 from orion.source import Span
 
 LABEL = LoopLabel(
-    "f", Span("train.py", 3, 4, 3, 9), ("i",), 0, "2d", 2, 4, has_waits=True, takes_tiles=False, is_compiled=False,
-    bytes=80,
+    "f", Span("train.py", 3, 4, 3, 9), "for i in range(n)", "", 0, "2d", 2, 4, has_waits=True, takes_tiles=False,
+    is_compiled=False, bytes=80,
 )  # fmt: skip
 
 

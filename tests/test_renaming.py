@@ -144,7 +144,7 @@ def test_the_plan_says_so():
     words = "reads of A see a copy made before the loop (8.00 MB): A[i + 1] in line"
     text = " ".join(str(plan).split())  # in one line: it is wrapped at the terminal's width
     assert f"copied in {words}" in text
-    assert "1 array of rewrites, 8.00 MB" in text
+    assert "1 more array, 8.00 MB" in text
     assert "parallel, reading a copy of `A` made before it" in text
     assert "A_before" not in text
     loop = plan.to_dict()["loops"][-1]

@@ -51,7 +51,12 @@ Span = tuple[int, int]
 
 
 def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: LoopNest, sizes: Sizes) -> bool:
-    """Whether a loop that is shared out by a candidate is dynamic, where that was asked for.
+    """Whether a loop that is shared out by a candidate is dynamic, where that was asked for."""
+    return sizes.dynamic and candidate is not None and may_be_dynamic(analysis, nest)
+
+
+def may_be_dynamic(analysis: LoopDependences, nest: LoopNest) -> bool:
+    """Whether workers may take tiles of a loop that were dealt to others.
 
     Not where tiles have arrays of their own, which the worker keeps that they were dealt to, or add to copies of
     arrays, which it prepares, or of replicated ones; and not where the loop may end early: its tiles are begun in their
@@ -59,7 +64,7 @@ def is_dynamic(candidate: Candidate | None, analysis: LoopDependences, nest: Loo
     """
     if any(one.deterministic for one in nest.buffered) or nest.replicas:
         return False
-    return sizes.dynamic and candidate is not None and not (analysis.private or analysis.sums or ends_early(nest.body))
+    return not (analysis.private or analysis.sums or ends_early(nest.body))
 
 
 def first_deal(candidate: Candidate | None, nest: LoopNest, sizes: Sizes) -> Deal:

@@ -8,6 +8,7 @@ from html import escape
 from orion.cost.candidate import Strategy
 from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import told_conflicts
+from orion.inspect.text.names import in_names_here, is_sure_name
 from orion.inspect.text.telling import each_for
 from orion.inspect.text.where import lines_run
 from orion.inspect.text.words import choice_in_words
@@ -92,9 +93,10 @@ def _remark(words: str) -> str:
 def _notes(plan: FunctionPlan) -> dict[int, Note]:
     """The notes by line number."""
     notes: dict[int, Note] = {}
-    for loop in source_plans(plan):
+    for loop in map(in_names_here, source_plans(plan)):
         for number in sorted({access.span.line for access in loop.analysis.accesses}):
-            own = [access for access in loop.analysis.accesses if access.span.line == number]
+            found = (access for access in loop.analysis.accesses if access.span.line == number)
+            own = [access for access in found if is_sure_name(access.array, loop)]
             notes[number] = Note(
                 reads=tuple(dict.fromkeys(a.array for a in own if not a.is_write)),
                 writes=tuple(dict.fromkeys(a.array for a in own if a.is_write)),

@@ -13,6 +13,7 @@ from orion.inspect.html.annotate import source_table
 from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.names import as_shown
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
@@ -30,7 +31,6 @@ from orion.inspect.text.telling import (
     inductions,
     makes,
     notes,
-    other_names,
     private_arrays,
     reductions,
     runs_on,
@@ -47,7 +47,6 @@ from orion.inspect.text.words import (
     lines_in_words,
     order_in_words,
     place,
-    with_written_dims,
 )
 from orion.inspect.tree.html import tree_table
 from orion.inspect.tree.options import option_rows
@@ -139,7 +138,7 @@ def _considered(plan: FunctionPlan) -> str:
 def _sections(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> Iterator[str]:
     """A section for each of the costliest loops, in textual order, and pictures as long as the page stays small: the
     costliest loop has one for sure."""
-    loops, found = [*map(with_written_dims, loops_of_source(plan))], shares(plan)
+    loops, found = [*map(as_shown, loops_of_source(plan))], shares(plan)
     kept, room = by_cost(plan)[:MOST], PICTURES
     drawn: dict[int, str] = {}
     for at in kept:
@@ -175,7 +174,6 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("ends early", "<br>".join(map(_prose, exits(loop)))),
         ("scans", "<br>".join(map(_prose, scans(loop)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
-        ("names", "<br>".join(map(escape, other_names(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),
         ("relaxed", "<br>".join(map(escape, relaxed_in_words(loop)))),

@@ -6,8 +6,9 @@ from enum import StrEnum
 
 from orion.cost.worth import STARTED_NS, SYNC_NS
 from orion.dataclass import dataclass
+from orion.inspect.profiles.loops import is_better_dynamic, loop_in_words, why_on_one_worker
 from orion.inspect.profiles.numbers import LoopNumbers, Numbers, Rate
-from orion.inspect.text.words import bytes_in_words, counted, listed, place, time_in_words
+from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.runtime.profile.records import LoopLabel
 
 LINK, DRIVER, SERIAL = 0.3, 0.5, 0.5
@@ -174,14 +175,11 @@ def _one_worker(numbers: Numbers, loop: LoopNumbers) -> Bottleneck:
     share = loop.compute / max(1, numbers.wall)
     if share < SERIAL:
         return _small(loop) if _per_round(loop) < SMALL * _overhead(loop) else _driver(numbers)
-    if len(numbers.workers) == 1:
-        why = "the session has one worker, or the plans use one; `.explain(…)` says what the plans would use"
-    else:
-        why = f"`{loop.label.function}.explain(…)` says what keeps it there"
     return Bottleneck(
         Kind.SERIAL,
         loop.label,
-        f"One worker is the bottleneck: {_where(loop)} runs on one, for {_percent(share)} of the time; {why}.",
+        f"One worker is the bottleneck: {_where(loop)} runs on one for {_percent(share)} of the time"
+        f"{why_on_one_worker(loop.label)}.",
     )
 
 
@@ -283,18 +281,40 @@ def _uneven(loop: LoopNumbers, waits: float) -> Bottleneck | None:
         loop.label,
         f"Uneven tiles are the bottleneck: in {_where(loop)} the longest tiles take {loop.uneven:.1f} times as long as "
         f"those in the middle, worker {busiest.worker} computes {most / max(1, mean):.2f} times the average, and "
-        f"workers waited {_percent(waits)} of the time; spread the long iterations over the range, for example by a "
-        "random order of rows.",
+        f"workers waited {_percent(waits)} of the time{_if_uneven(loop.label)}.",
     )
 
 
+def _if_uneven(label: LoopLabel) -> str:
+    """What is to be done about uneven tiles, where something is known that keeps what the program does."""
+    if label.has_waits:
+        return "; tiles wait for those that must come first, so that a long one holds up others"
+    if is_better_dynamic(label):
+        return '; with `@orion.parallel_for(schedule="dynamic")` free workers take tiles that others have not begun'
+    return ""
+
+
 def _order(loop: LoopNumbers, waits: float) -> Bottleneck:
+    if not loop.label.has_waits:
+        return _at_the_end(loop, waits)
     return Bottleneck(
         Kind.ORDER,
         loop.label,
         f"The order of tiles is the bottleneck: in {_where(loop)} tiles take about equally long, and workers waited "
         f"{_percent(waits)} of the time for tiles that must come first, or for all to be through; use fewer workers, "
         "or larger arrays.",
+    )
+
+
+def _at_the_end(loop: LoopNumbers, waits: float) -> Bottleneck:
+    """Of tiles that wait for none: workers wait for the last one to be through with its part."""
+    last = min(loop.workers, key=lambda one: one.wait)
+    return Bottleneck(
+        Kind.NONE,
+        loop.label,
+        f"No bottleneck stands out: in {_where(loop)} tiles take about equally long and wait for none; workers waited "
+        f"{_percent(waits)} of the time for the last one to be through, worker {last.worker}, which spent "
+        f"{time_in_words(last.other)} outside of its tiles.",
     )
 
 
@@ -339,8 +359,7 @@ def _nothing(numbers: Numbers, loop: LoopNumbers) -> Bottleneck:
 
 
 def _where(loop: LoopNumbers) -> str:
-    label = loop.label
-    return f"the loop over {listed(label.dims)} of `{label.function}` ({place(label.span)})"
+    return loop_in_words(loop.label)
 
 
 def _each(time: float, calls: int) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from orion.inspect.profiles.bottleneck import bottleneck_of
+from orion.inspect.profiles.loops import title_of
 from orion.inspect.profiles.numbers import LoopNumbers, Numbers, WorkerNumbers, numbers_of
 from orion.inspect.text.text import WIDTH, table
-from orion.inspect.text.words import bytes_in_words, counted, listed, place, time_in_words
+from orion.inspect.text.words import bytes_in_words, counted, time_in_words
 from orion.runtime.profile.collector import of_call
 from orion.runtime.profile.records import CallRecord
 
@@ -42,9 +43,7 @@ def loop_rows(numbers: Numbers) -> Iterator[Row]:
 
 def loop_title(loop: LoopNumbers) -> str:
     """What a loop is called in tables."""
-    label = loop.label
-    rounds = f", {loop.rounds:,} rounds" if loop.rounds != 1 else ""
-    return f"{label.function}: {listed(label.dims)} ({place(label.span)}), {label.strategy}{rounds}"
+    return title_of(loop.label) + (f", {loop.rounds:,} rounds" if loop.rounds != 1 else "")
 
 
 def _worker_row(one: WorkerNumbers) -> Row:
@@ -72,7 +71,8 @@ def driver_rows(numbers: Numbers) -> Iterator[Row]:
             or name.strip() in ("planning", "workers run")
             or (about and time and "copying" in name)
         ):
-            yield name, f"{_time(time)} ({share:.0f} %)", about
+            percent = f" ({share:.0f} %)" if share <= 100 else ""  # of several threads together it is more
+            yield name, f"{_time(time)}{percent}", about
 
 
 def notes(numbers: Numbers) -> list[str]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from orion.dataclass import dataclass
 from orion.inspect.pictures.shapes import EDGE, FAINT, INK, WORKERS, document, line, rectangle, text, text_width
 from orion.inspect.profiles.bottleneck import Bottleneck
-from orion.inspect.text.words import listed, place, time_in_words
+from orion.inspect.profiles.loops import title_of
+from orion.inspect.text.words import time_in_words
 from orion.runtime.profile.records import CallRecord, LoopLabel, WorkerRecord
 
 MARGIN, LEFT, WIDTH = 18.0, 92.0, 760.0
@@ -113,12 +114,8 @@ def _sentence(words: str) -> Iterator[str]:
 
 
 def _key(colours: dict[LoopLabel, str], y: float) -> Iterator[str]:
-    entries = [(colour, _title(label)) for label, colour in list(colours.items())[:12]]
+    entries = [(colour, title_of(label)) for label, colour in list(colours.items())[:12]]
     entries += [(WAITING, "waiting"), (PREPARING, "preparation"), (PLANNING, "planning")]
     for number, (colour, words) in enumerate(entries):
         box = rectangle(MARGIN, y + 20 * number, 14, 12, fill=colour, stroke=EDGE)
         yield box + text(MARGIN + 22, y + 20 * number + 10, words)
-
-
-def _title(label: LoopLabel) -> str:
-    return f"{label.function}: {listed(label.dims)} ({place(label.span)}), {label.strategy}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orion.inspect.text.words import place
-from orion.runtime.profile.records import BARRIER, CallRecord, LoopLabel, WorkerRecord
+from orion.inspect.profiles.loops import name_of
+from orion.runtime.profile.records import BARRIER, CallRecord, WorkerRecord
 
 PROCESS = 1
 DRIVER, OTHER_THREADS = 0, 1_000_000
@@ -76,7 +76,7 @@ def _of_worker(call: CallRecord, worker: WorkerRecord, zero: int) -> Iterator[Ev
             "wait µs": part.wait / 1e3,
             "core µs": part.cpu / 1e3,
         }
-        yield _slice(_loop_name(call.loops[part.loop]), "loop", track, (part.start - zero, part.end - zero), **told)
+        yield _slice(name_of(call.loops[part.loop]), "loop", track, (part.start - zero, part.end - zero), **told)
     for wait in worker.waits:
         name = "wait for all" if wait.loop == BARRIER else "wait for tiles"
         yield _slice(name, "wait", track, (wait.start - zero, wait.end - zero))
@@ -88,7 +88,3 @@ def _of_worker(call: CallRecord, worker: WorkerRecord, zero: int) -> Iterator[Ev
             "name": "send", "cat": "send", "ph": "i", "s": "t", "pid": PROCESS, "tid": track,
             "ts": (message.time - zero) / 1e3, "args": sent,
         }  # fmt: skip
-
-
-def _loop_name(label: LoopLabel) -> str:
-    return f"{label.function}: {', '.join(label.dims)} ({place(label.span)})"

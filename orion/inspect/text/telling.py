@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, ruled_out, sizing_reasons
@@ -53,18 +54,20 @@ def conditions(plan: FunctionPlan) -> list[str]:
 
 
 def makes(plan: FunctionPlan) -> list[tuple[str, str, str]]:
-    """The arrays that the function makes: name, dtype and shape, and where they live. Those of rewrites, whose names
-    are in no source, are told together."""
+    """The arrays that the function makes: name, dtype and shape, and where they live. Those whose names are in no
+    source are told by the lines that they are made for."""
     found, written = [], written_names(plan.program.function)
-    others = [one for one in plan.local_arrays if one.name not in written]
     for one in (one for one in plan.local_arrays if one.name in written):
         shape = "" if one.shape is None else f" ({', '.join(map(str, one.shape))}), {bytes_in_words(one.nbytes)}"
         whose = "the caller gets it" if one.is_returned else "used again by the next call"
         found.append((one.name, f"{one.dtype}{shape}", f"in memory that all workers share; {whose}"))
-    if others:
-        sizes = [one.nbytes for one in others]
+    unnamed = sorted((one for one in plan.local_arrays if one.name not in written), key=lambda one: one.span.line)
+    for line, group in groupby(unnamed, lambda one: one.span.line):
+        arrays = list(group)
+        sizes = [one.nbytes for one in arrays]
         total = "" if None in sizes else f", {bytes_in_words(sum(size for size in sizes if size is not None))}"
-        found.append(("", f"{counted(len(others), 'array')} of rewrites{total}", "used again by the next call"))
+        whose = "the caller gets it" if any(one.is_returned for one in arrays) else "used again by the next call"
+        found.append((f"line {line}", f"{counted(len(arrays), 'more array')}{total}", whose))
     return found
 
 
@@ -275,14 +278,6 @@ def inductions_of(loop: LoopPlan) -> tuple[Induction, ...]:
     """The induction variables of the `for`s of a loop that the source has."""
     own, written = {node.index for node in every(For, loop.nest.loops[0])}, written_names(loop.nest.function)
     return tuple(one for one in loop.nest.function.inductions if one.loop in own and one.name in written)
-
-
-def other_names(loop: LoopPlan) -> list[str]:
-    """Which arrays the names of the source stand for in a loop, where they stand for several in turn."""
-    others = {one.name for one in loop.nest.function.helper_locals}
-    return [
-        f"{one.name}{'' if one.name in others else ' of the source'} is {one.array} here" for one in stands_of(loop)
-    ]
 
 
 def stands_of(loop: LoopPlan) -> tuple[Stands, ...]:

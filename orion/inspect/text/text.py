@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.names import as_shown
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
@@ -32,7 +33,6 @@ from orion.inspect.text.telling import (
     loops_around,
     makes,
     notes,
-    other_names,
     private_arrays,
     reductions,
     runs_on,
@@ -40,7 +40,7 @@ from orion.inspect.text.telling import (
     shuffled,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.words import counted, iterations_in_words, order_in_words, place, with_written_dims
+from orion.inspect.text.words import counted, iterations_in_words, order_in_words, place
 from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines
 from orion.inspect.tree.view import MOST, Tree, code_of, tree_of
@@ -81,7 +81,7 @@ def plan_text(
     ]
     parts = [[*lines, *_labelled("if", told, gap=True), *arrays]]
     loops, kept = loops_of_source(plan), sorted(by_cost(plan)[:most])
-    parts += [list(_loop(with_written_dims(loops[at]), plan)) for at in kept]
+    parts += [list(_loop(as_shown(loops[at]), plan)) for at in kept]
     if len(kept) < len(loops):
         parts.append([Line(f"… and {counted(len(loops) - len(kept), 'loop')} more: {WHERE_ALL_ARE}")])
     if considered(plan):
@@ -136,7 +136,6 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("ends early", map(Line, exits(loop)))
     yield from _labelled("scans", map(Line, scans(loop)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
-    yield from _labelled("names", map(Line, other_names(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
     yield from _labelled("relaxed", map(Line, relaxed_in_words(loop)))

@@ -136,14 +136,26 @@ def in_written_names(message: str, code: str, function: Function) -> str:
     return message if names_quoted(message) <= written_names(function) else CODES[code].title
 
 
+def _over_arrays(dims: int) -> Sequence[str]:
+    """What the dimensions of an array statement go over."""
+    return {1: ("elements",), 2: ("rows", "columns")}.get(dims) or [f"axis {dim}" for dim in range(dims)]
+
+
+def _over_iterations(dims: int) -> Sequence[str]:
+    """What the dimensions of loops go over whose variables nobody wrote."""
+    return ("iterations",) if dims == 1 else [f"loop {1 + dim}" for dim in range(dims)]
+
+
 def with_written_dims(loop: LoopPlan) -> LoopPlan:
-    """Return a loop whose dimensions are called by names in the source: the iterations of one that goes through blocks
-    or stands for an array statement have none."""
+    """Return a loop whose dimensions are called by names in the source, or by what they go over: the iterations of one
+    that goes through blocks or stands for an array statement have none."""
     dims, written = loop.nest.dims, written_names(loop.nest.function)
     is_said = [written.issuperset(re.findall(r"[A-Za-z_]\w*", dim)) for dim in dims]
     if all(is_said):
         return loop
-    names = ["iterations"] if len(dims) == 1 else [f"axis {dim}" for dim in range(len(dims))]
+    fors = {one.span for one in loop.nest.function.fors}
+    is_statement = loop.nest.elements is None and not any(one.span in fors for one in loop.nest.loops)
+    names = _over_arrays(len(dims)) if is_statement else _over_iterations(len(dims))
     said = tuple(dim if own else name for dim, own, name in zip(dims, is_said, names, strict=True))
     return replace(loop, nest=replace(loop.nest, dims=said))
 
@@ -248,15 +260,20 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
             where = f"each worker has the elements of its blocks of {dim}" if dim else "whole, on the worker"
             return f"{where}; their values are written in place" if placement.is_written else where
         case PlacementKind.PARTITIONED:
-            return f"each worker touches its own part, along axis {placement.dim} with {dim}{_halo(placement)}"
+            return f"each worker touches its own part, along axis {placement.dim}{_with(dim, loop)}{_halo(placement)}"
         case PlacementKind.ROTATED:
-            return f"in blocks along axis {placement.dim} with {dim}, which go from worker to worker"
+            return f"in blocks along axis {placement.dim}{_with(dim, loop)}, which go from worker to worker"
         case PlacementKind.REPLICATED:
             if by := _by(placement, loop.read_in_part):
                 return f"each node has what its tiles read, as {by} say{'s' * (' and ' not in by)}"
             return "whole, on every worker" if loop.runs_on > 1 else "whole, on the worker"
         case PlacementKind.SERVED:
             return "kept in one place; workers fetch what they need and write it back"
+
+
+def _with(dim: str, loop: LoopPlan) -> str:
+    """With which variable the blocks of an array go, where that has a name."""
+    return f" with {dim}" if written_names(loop.nest.function).issuperset(re.findall(r"[A-Za-z_]\w*", dim)) else ""
 
 
 def _buffered_in_words(placement: Placement, loop: LoopPlan) -> str:

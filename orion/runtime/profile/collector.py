@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orion.dataclass import dataclass, field
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.records import CallRecord, LoopLabel, TileTimes, WorkerRecord, loop_label
+from orion.runtime.profile.records import CallRecord, LoopLabel, TileTimes, WorkerRecord, loop_labels
 from orion.runtime.profile.under_way import under_way
 
 KEPT_PARTS = 200_000
@@ -99,7 +99,7 @@ class Collector:
             self._numbers[prepared] = number + 1
             labels = self._labels.setdefault(prepared, {})
             if touched not in labels:
-                labels[touched] = tuple(loop_label(prepared, k, size) for k, size in enumerate(touched))
+                labels[touched] = loop_labels(prepared, touched)
             return number, labels[touched]
 
     def keep(self, record: CallRecord) -> None:
@@ -201,5 +201,5 @@ def of_call(record: CallRecord) -> Collector:
     found = Collector()
     found.start = record.start
     found.keep(record)
-    found.end = record.end
+    found.end, found.own = record.end, 0  # adding it up comes after the call
     return found

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orion.dataclass import dataclass, field
+from orion.plan.called import loops_called
+from orion.plan.plan import LoopPlan
 from orion.runtime.followed.steps import followed_steps
 from orion.runtime.prepared import PreparedProgram
 from orion.schedule.schedule import Ints
@@ -108,6 +112,8 @@ class Noted:
 class LoopLabel:
     """Which loop, and what of its plan matters for judging times.
 
+    `code` is the header or the statement of the source that it stands for, and `part` which part of that it is where
+    several loops do (`orion.plan.called`). `plan` is how it runs, None where that is not known.
     `has_waits`: tiles wait for tiles of other workers. `takes_tiles`: workers take each other's tiles, so that waiting
     cannot be told from computing. `is_compiled`: without a profile its rounds run without Python. `bytes` are those of
     the arrays that it touches.
@@ -115,7 +121,8 @@ class LoopLabel:
 
     function: str
     span: Span
-    dims: tuple[str, ...]
+    code: str
+    part: str
     number: int
     strategy: str
     workers: int
@@ -124,23 +131,30 @@ class LoopLabel:
     takes_tiles: bool
     is_compiled: bool
     bytes: int
+    plan: LoopPlan | None = field(default=None, repr=False, compare=False)
 
 
-def loop_label(prepared: PreparedProgram, number: int, touched: int) -> LoopLabel:
-    """The label of one of the loops of a program, whose arrays have so many bytes."""
-    loop, plan = prepared.loops[number], prepared.loops[number].plan
-    return LoopLabel(
-        function=prepared.program.function.name,
-        span=plan.nest.span,
-        dims=plan.nest.dims,
-        number=number,
-        strategy=str(plan.strategy),
-        workers=loop.schedule.workers,
-        tiles=loop.schedule.tiles,
-        has_waits=bool(loop.schedule.waits.size),
-        takes_tiles=plan.takes_tiles,
-        is_compiled=number in compiled_loops(prepared),
-        bytes=touched,
+def loop_labels(prepared: PreparedProgram, touched: Sequence[int]) -> tuple[LoopLabel, ...]:
+    """The labels of the loops of a program, whose arrays have so many bytes."""
+    function, compiled = prepared.program.function, compiled_loops(prepared)
+    called = loops_called(function, [loop.plan for loop in prepared.loops])
+    return tuple(
+        LoopLabel(
+            function=function.name,
+            span=loop.plan.nest.span,
+            code=own.code,
+            part=own.part,
+            number=number,
+            strategy=str(loop.plan.strategy),
+            workers=loop.schedule.workers,
+            tiles=loop.schedule.tiles,
+            has_waits=bool(loop.schedule.waits.size),
+            takes_tiles=loop.plan.takes_tiles,
+            is_compiled=number in compiled,
+            bytes=touched[number],
+            plan=loop.plan,
+        )
+        for number, (loop, own) in enumerate(zip(prepared.loops, called, strict=True))
     )
 
 
