@@ -375,7 +375,8 @@ class FunctionPlan:
     program with its loops one after the other, where the plan has neighbours run as one. `deferred`: what is to be made
     yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
     the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
-    other ways to run it that were not taken. `sizes` are those that it is for. `shuffled` are the arguments that were
+    other ways to run it that were not taken. `floats` are the scalars and arrays of floats that iterations add to or
+    multiply. `sizes` are those that it is for. `shuffled` are the arguments that were
     shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each with what its last shuffle did."""
 
     program: Program
@@ -387,6 +388,7 @@ class FunctionPlan:
     rewrites: tuple[tuple[str, int], ...] = ()
     local_arrays: tuple[SizedLocalArray, ...] = ()
     considered: tuple[Considered, ...] = ()
+    floats: frozenset[str] = frozenset()
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
     shuffled: tuple[tuple[str, Exchange], ...] = ()
 

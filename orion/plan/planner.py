@@ -69,6 +69,7 @@ from orion.plan.plan import (
     Written,
 )
 from orion.plan.relaxed import relaxed_at
+from orion.plan.rounded import combined_floats
 from orion.plan.served import with_listed
 from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
@@ -157,6 +158,7 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
         rewrites=_rewrites_of(whole),
         local_arrays=local_arrays_at(whole.program.function, sizes.shapes),
         considered=tuple(not_made(loops)),
+        floats=combined_floats(loops, variant.typing),
         sizes=sizes,
     )
     return whole, plan

@@ -13,6 +13,7 @@ from orion.inspect.html.annotate import source_table
 from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.order import order_in_words
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
@@ -45,7 +46,6 @@ from orion.inspect.text.words import (
     counted,
     iterations_in_words,
     lines_in_words,
-    order_in_words,
     place,
     with_written_dims,
 )
@@ -165,7 +165,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
     kind = "o-parallel" if loop.is_parallel else "o-serial"
     rows = [
         ("strategy", f"{_badge(loop.strategy, kind)} {escape(tiles_in_words(loop))}"),
-        ("order", escape(order_in_words(loop))),
+        ("order", _prose(order_in_words(loop, plan))),
         ("new order", "<br>".join(_told(told) for told in new_order(loop, plan))),
         ("iterations", escape(iterations_in_words(loop))),
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),

@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.order import order_in_words
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
@@ -40,7 +41,7 @@ from orion.inspect.text.telling import (
     shuffled,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.words import counted, iterations_in_words, order_in_words, place, with_written_dims
+from orion.inspect.text.words import counted, iterations_in_words, place, with_written_dims
 from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines
 from orion.inspect.tree.view import MOST, Tree, code_of, tree_of
@@ -127,7 +128,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
         yield Line(f"  {line:4d} | {source.line(line)}", verbatim=True)
     yield Line("")
     yield from _labelled("strategy", [Line(f"{loop.strategy}: {tiles_in_words(loop)}")])
-    yield from _labelled("order", [Line(order_in_words(loop))])
+    yield from _labelled("order", [Line(order_in_words(loop, plan))])
     yield from _labelled("new order", map(_indented, new_order(loop, plan)))
     yield from _labelled("iterations", [Line(iterations_in_words(loop))])
     yield from _labelled("runs on", map(Line, runs_on(loop)))

@@ -183,16 +183,6 @@ def strategy_in_words(loop: LoopPlan) -> str:
     return tiling.words(loop.nest.dims[loop.tiles.space], dims_in_words(loop, loop.tiles.time))
 
 
-def order_in_words(loop: LoopPlan) -> str:
-    """Which serial run the result equals, if one does."""
-    if loop.nest.late and loop.runs_on > 1:
-        order = "as written" if loop.ordered else "any"
-        return f"{order}, on each worker; what is relaxed is what no serial run would give"
-    if loop.ordered:
-        return "as written: the result is that of the loop run from its first iteration to its last"
-    return "any: the result is that of some serial order of the iterations (plan.serial_order())"
-
-
 def iterations_in_words(loop: LoopPlan) -> str:
     """How many iterations there are, and into how many tiles they are cut."""
     if loop.iterations is None:
