@@ -68,3 +68,75 @@ def test_copies_of_float_arrays_are_said_to_be_rounded_in_parts():
     idx = np.zeros(ROWS, dtype=np.int64)
     assert PARTS.format("hist") in told(histogram, idx, np.ones(ROWS), np.zeros(100))
     assert SAME in told(histogram, idx, np.ones(ROWS, dtype=np.int64), np.zeros(100, dtype=np.int64))
+
+
+# ---------------------------------------------------------------- each for
+
+
+def of_rows(indptr, values, out):
+    for i in range(len(out)):
+        for k in range(indptr[i], indptr[i + 1]):
+            out[i] += values[k]
+
+
+def first_above(A, out):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            if A[i, j] > 0.5:
+                break
+            out[i] += A[i, j]
+
+
+def of_squares(A, out):
+    for i in range(A.shape[0]):
+        for j in range(i * i):
+            out[i] += A[i, j]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "why"),
+    [
+        (of_rows, (np.arange(101), np.ones(100), np.ones(100)), "goes over a range that is read from `indptr`:"),
+        (first_above, (np.ones((50, 50)), np.ones(50)), "has a `break` in line "),
+        (of_squares, (np.ones((7, 49)), np.ones(7)), "goes over a range whose bounds or step are not sums of"),
+    ],
+)
+def test_one_reason_is_named_why_an_inner_loop_is_taken_to_be_serial(function, arguments, why):
+    text = told(function, *arguments)
+    assert why in text
+    assert "affine" not in text
+
+
+# ---------------------------------------------------------------- conflicts, and simpler strategies
+
+
+def step(ratings, W, H):
+    for (i, j), r in ratings:
+        err = r - W[i] @ H[j]
+        W[i] += err * H[j]
+        H[j] += err * W[i]
+
+
+def smear(A):
+    for i in range(1, A.shape[0] - 1):
+        for j in range(1, A.shape[1] - 1):
+            A[i, j] = A[i - 1, j + 1] + A[i + 1, j - 1] + A[i, j] + A[i, j + 1]
+
+
+def ratings_and_factors():
+    rng = np.random.default_rng(1)
+    keys = rng.integers(400, size=20_000), rng.integers(400, size=20_000)
+    return orion.sparse(keys, rng.random(20_000)), rng.random((400, 8)), rng.random((400, 8))
+
+
+def test_a_parallel_loop_with_dependences_is_not_parallel_by_itself():
+    text = told(step, *ratings_and_factors())
+    assert "simpler independent or 1d along j no, as iterations with the same i meet in W, such as i=" in text
+    assert "1d along i no, as iterations with the same j meet in H, such as" in text
+    assert "why not" not in text
+
+
+def test_what_a_parallel_nest_carries_is_no_contradiction():
+    text = told(smear, np.ones((2_000, 2_000)))
+    assert "not parallel by itself: carries dependences over A" in text
+    assert "different iterations" not in text

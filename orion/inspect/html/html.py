@@ -223,13 +223,13 @@ def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     if not conflicts:
         found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
     against = [
-        (escape(names), f"{escape(why)} {_reason_code(reason.code)}{_prose(reason.help)}")
+        (escape(names), f"no, {escape(why)} {_reason_code(reason.code)}{_prose(reason.help)}")
         for names, why, reason in why_not(loop, conflicts)
     ]
     places = [(_code(array), escape(where), escape(moved)) for array, moved, where in data(loop)]
     return (
         found
-        + _table("Why not a stronger strategy", ("not", "because"), against)
+        + _table("Simpler strategies, and why not", ("strategy", "possible"), against)
         + _table("Data", ("array", "where it lives", "moved per run"), places)
     )
 

@@ -108,6 +108,7 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
+    carrying = {one.index for one in plan.verdicts if one.carried and not one.copies}
     rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
     for outer in loops_around(loop, plan):
@@ -120,7 +121,9 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
         found.append(ForLine(place.in_source, words, is_around=False))
         inside = [node for node in inside if node.span != place]
     for own in sorted(inside, key=lambda one: one.index):
-        found.append(ForLine(own.span.in_source, verdicts[own.index], is_around=False))
+        is_alone = own.index in carrying and loop.is_parallel
+        words = f"{'not parallel by itself: ' if is_alone else ''}{verdicts[own.index]}"
+        found.append(ForLine(own.span.in_source, words, is_around=False))
     return list(dict.fromkeys(found))
 
 
@@ -372,10 +375,10 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _strategies(names: Sequence[str]) -> str:
-    """The names of strategies: "independent, 1d along i or j"."""
+    """The names of strategies: "independent, or 1d along i or j"."""
     along = [name.removeprefix("1d along ") for name in names if name.startswith("1d along ")]
     others = [name for name in names if not name.startswith("1d along ")]
-    return ", ".join([*others, f"1d along {_or(along)}"] if along else others)
+    return _or([*others, *(f"1d along {name}" for name in along)])
 
 
 def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
@@ -393,7 +396,7 @@ def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
     conflict = next((c for c in conflicts if set(reason.spans) <= set(c.spans)), None)
     if conflict is None:
         return reason.message.partition(": ")[2]
-    return f"{conflict.array}: {conflict.iterations} conflict{such_as(conflict)}"
+    return f"as {conflict.iterations} meet in {conflict.array}{such_as(conflict)}"
 
 
 def data(loop: LoopPlan) -> list[tuple[str, str, str]]:

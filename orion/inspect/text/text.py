@@ -157,10 +157,10 @@ def _findings(loop: LoopPlan) -> Iterator[Line]:
         yield from _labelled("conflicts", _conflicts(conflicts, is_listed), gap=True)
         against = why_not(loop, conflicts)
         rows = [
-            (names, why + ("" if reason.is_about_a_pair else f" [{reason.code}]") + reason.help)
+            (names, "no, " + why + ("" if reason.is_about_a_pair else f" [{reason.code}]") + reason.help)
             for names, why, reason in against
         ]
-        yield from _labelled("why not", table(rows), gap=True)
+        yield from _labelled("simpler", table(rows), gap=True)
         yield from _labelled("data", table(_data(loop)), gap=True)
     else:
         entries = [_entry(blocker, loop.nest.function.source) for blocker in blockers(loop, conflicts)]
