@@ -131,7 +131,7 @@ def ratings_and_factors():
 
 def test_a_parallel_loop_with_dependences_is_not_parallel_by_itself():
     text = told(step, *ratings_and_factors())
-    assert "simpler independent or 1d along j no, as iterations with the same i meet in W, such as i=" in text
+    assert "simpler independent, or 1d along j no, as iterations with the same i meet in W, such as i=" in text
     assert "1d along i no, as iterations with the same j meet in H, such as" in text
     assert "why not" not in text
 
@@ -140,3 +140,14 @@ def test_what_a_parallel_nest_carries_is_no_contradiction():
     text = told(smear, np.ones((2_000, 2_000)))
     assert "not parallel by itself: carries dependences over A" in text
     assert "different iterations" not in text
+
+
+# ---------------------------------------------------------------- considered, and not taken
+
+
+def test_what_was_not_taken_is_better_than_what_was():
+    idx = np.arange(ROWS) % 1000
+    text = told(histogram, idx, np.ones(ROWS), np.zeros(1000))
+    line = histogram.__code__.co_firstlineno + 1
+    assert f"line {line} in parallel, if" not in text
+    assert f"line {line} without copies of `hist`, if idx has no two equal elements" in text

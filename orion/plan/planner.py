@@ -491,8 +491,7 @@ def _worth(
     iterations, some = _iterations(nest, in_round, sizes), in_round[chosen.space]
     time = _short_time(loop, iterations, here, maps)
     if time is not None:
-        microseconds = max(1, round(time / 1000))
-        message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
+        message = f"{iterations} iterations take about {max(1, round(time / 1000))} µs: waking other workers costs more"
         return 1, (Reason(ReasonKind.SIZES, "ORN120", message, (nest.span,), ""),)
     if not sizes.symbolic and extent and some is not None and 2 * some < extent // workers:
         what = f"values of `{name}`" if name in written_names(nest.function) else "iterations"

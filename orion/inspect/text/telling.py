@@ -378,7 +378,7 @@ def _strategies(names: Sequence[str]) -> str:
     """The names of strategies: "independent, or 1d along i or j"."""
     along = [name.removeprefix("1d along ") for name in names if name.startswith("1d along ")]
     others = [name for name in names if not name.startswith("1d along ")]
-    return _or([*others, *(f"1d along {name}" for name in along)])
+    return ", or ".join(filter(None, [", ".join(others), f"1d along {_or(along)}" if along else ""]))
 
 
 def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
