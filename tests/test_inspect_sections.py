@@ -151,3 +151,23 @@ def test_what_was_not_taken_is_better_than_what_was():
     line = histogram.__code__.co_firstlineno + 1
     assert f"line {line} in parallel, if" not in text
     assert f"line {line} without copies of `hist`, if idx has no two equal elements" in text
+
+
+def nearest(X, centers, labels, rounds):
+    last = 0.0
+    for _ in range(rounds):
+        for i in range(len(X)):
+            best, best_distance = 0, np.inf
+            for c in range(len(centers)):
+                distance = abs(X[i] - centers[c])
+                if distance < best_distance:
+                    best, best_distance = c, distance
+            last = np.sin(last) + best
+            labels[i] = last
+
+
+def test_how_often_workers_would_meet_can_be_checked():
+    text = told(nearest, np.ones(80_000), np.ones(300), np.ones(80_000), 5)
+    assert "workers would meet 2 × 5 × 80,000 " in text
+    assert "which costs more than it gains" in text
+    assert "; independent" not in text

@@ -115,7 +115,9 @@ def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[As
             message = f"there are fewer: {plan.sizes.workers}"
         way = _better(plan, span)
         if way:
-            found.append(Considered(f"line {span.line} {way}, if {condition}", None, Reason.of("ORN125", message, span)))
+            found.append(
+                Considered(f"line {span.line} {way}, if {condition}", None, Reason.of("ORN125", message, span))
+            )
     loops = tuple(_with_scans_from(loop, function, shown or failing, spans, plan) for loop in plan.loops)
     return replace(plan, loops=loops, considered=tuple(found))
 

@@ -34,6 +34,7 @@ from orion.cost.worth import (
     depth_of,
     is_worthwhile,
     middle_round,
+    starts_of,
     work_ns,
     work_of_parts,
 )
@@ -180,7 +181,7 @@ def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes
         return replace(instead, considered=tuple(dict.fromkeys((*plan.considered, *instead.considered))))
     changes = [_changes(one, analysed, plan.loops, sizes, maps) for one in analysed.changed]
     numbers = [number for one in analysed.changed for number in one.numbers]
-    return with_considered(instead, considered(plan, numbers, changes, sizes.workers), plan)
+    return with_considered(instead, considered(plan, instead, numbers, changes, sizes.workers), plan)
 
 
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
@@ -281,10 +282,9 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
         parts = [(loops[k].nest, loops[k].iterations, written[k].work, written[k].middle_round) for k in numbers]
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
-    values = sizes.values
-    barriers = barriers_of(program, numbers, values, 0)
-    rounds = barriers / (barriers_of(program, numbers, values, around) or 1.0)
-    return Changes(None if work is None else work * rounds, barriers, in_python)
+    found = Changes(work, starts_of(program, numbers, sizes.values), in_python)
+    times = found.barriers / (barriers_of(program, numbers, sizes.values, around) or 1.0)
+    return found if work is None else replace(found, work=work * times)
 
 
 def _followed(analysed: Variant) -> Iterator[tuple[int, ...]]:
