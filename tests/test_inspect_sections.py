@@ -125,8 +125,8 @@ def smear(A):
 
 def ratings_and_factors():
     rng = np.random.default_rng(1)
-    keys = rng.integers(400, size=20_000), rng.integers(400, size=20_000)
-    return orion.sparse(keys, rng.random(20_000)), rng.random((400, 8)), rng.random((400, 8))
+    keys = rng.integers(400, size=300_000), rng.integers(400, size=300_000)
+    return orion.sparse(keys, rng.random(300_000)), rng.random((400, 8)), rng.random((400, 8))
 
 
 def test_a_parallel_loop_with_dependences_is_not_parallel_by_itself():
@@ -171,3 +171,29 @@ def test_how_often_workers_would_meet_can_be_checked():
     assert "workers would meet 2 × 5 × 80,000 " in text
     assert "which costs more than it gains" in text
     assert "; independent" not in text
+
+
+# ---------------------------------------------------------------- data
+
+
+def test_threads_send_nothing():
+    text = told(step, *ratings_and_factors())
+    assert "sent, one worker per node" not in text
+    assert "data workers share memory: no array is sent ratings each" in text
+    assert "x read by every worker" in told(lookup, np.ones(ROWS), np.zeros(ROWS, dtype=np.int64), np.ones(ROWS))
+
+
+def lookup(x, idx, out):
+    for i in range(len(idx)):
+        out[i] = np.sqrt(x[idx[i]])
+
+
+def test_what_actors_would_send_is_for_one_worker_per_node():
+    text = told(step, *ratings_and_factors(), backend="ray")
+    assert "data array sent, one worker per node where it lives" in text
+    assert "H 51.2 kB in blocks along axis 0 with j, which go from worker to worker" in text
+
+
+def test_the_size_of_copies_is_that_of_one():
+    text = told(histogram, np.zeros(ROWS, dtype=np.int64), np.ones(ROWS), np.zeros(1000))
+    assert "hist in one place; each of the 8 blocks has a copy of 8.00 kB to add to" in text

@@ -376,8 +376,9 @@ class FunctionPlan:
     yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
     the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
     other ways to run it that were not taken. `floats` are the scalars and arrays of floats that iterations add to or
-    multiply. `sizes` are those that it is for. `shuffled` are the arguments that were
-    shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each with what its last shuffle did."""
+    multiply. `is_apart`: its workers may be on several nodes, which share no memory. `sizes` are those that it is
+    for. `shuffled` are the arguments that were shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each
+    with what its last shuffle did."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
@@ -389,6 +390,7 @@ class FunctionPlan:
     local_arrays: tuple[SizedLocalArray, ...] = ()
     considered: tuple[Considered, ...] = ()
     floats: frozenset[str] = frozenset()
+    is_apart: bool = False
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
     shuffled: tuple[tuple[str, Exchange], ...] = ()
 

@@ -399,14 +399,25 @@ def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
     return f"as {conflict.iterations} meet in {conflict.array}{such_as(conflict)}"
 
 
-def data(loop: LoopPlan) -> list[tuple[str, str, str]]:
-    """Every array of the source with the bytes that one run moves, and where it lives."""
+SHARED = "workers share memory: no array is sent"
+SENT = "sent, one worker per node"
+
+
+def data(loop: LoopPlan, plan: FunctionPlan) -> list[tuple[str, str, str]]:
+    """Every array of the source, where it lives, and the bytes that one run sends: "" where no worker is on another
+    node."""
     written = written_names(loop.nest.function)
+    is_sent = has_sent(loop, plan)
     return [
-        (p.array, bytes_in_words(0 if loop.runs_on == 1 else p.bytes_moved), placement_in_words(p, loop))
+        (p.array, placement_in_words(p, loop, is_sent), bytes_in_words(p.bytes_moved) if is_sent else "")
         for p in loop.placements
         if p.array in written
     ]
+
+
+def has_sent(loop: LoopPlan, plan: FunctionPlan) -> bool:
+    """Whether workers of a loop may have to send arrays to each other."""
+    return plan.is_apart and loop.runs_on > 1
 
 
 # ---------------------------------------------------------------- what blocks a serial loop

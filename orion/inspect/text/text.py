@@ -17,6 +17,8 @@ from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
     NO_BREAK,
     NO_CONFLICTS,
+    SENT,
+    SHARED,
     Blocker,
     accesses_in_words,
     blockers,
@@ -29,6 +31,7 @@ from orion.inspect.text.telling import (
     exits,
     flattened,
     fused_with,
+    has_sent,
     inductions,
     loops_around,
     makes,
@@ -147,10 +150,10 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     if len(lines) > 1 or loop.parts:
         rows = [(code_of(source, one.span.line), one.words) for one in lines]
         yield from _labelled("each for", table(rows))
-    yield from _findings(loop)
+    yield from _findings(loop, plan)
 
 
-def _findings(loop: LoopPlan) -> Iterator[Line]:
+def _findings(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     conflicts = told_conflicts(loop)
     if loop.is_parallel:
         is_listed = isinstance(loop.tiles, Inspected)  # then it is known which elements are touched
@@ -161,7 +164,7 @@ def _findings(loop: LoopPlan) -> Iterator[Line]:
             for names, why, reason in against
         ]
         yield from _labelled("simpler", table(rows), gap=True)
-        yield from _labelled("data", table(_data(loop)), gap=True)
+        yield from _labelled("data", _data(loop, plan), gap=True)
     else:
         entries = [_entry(blocker, loop.nest.function.source) for blocker in blockers(loop, conflicts)]
         rest = but_for(loop)
@@ -184,12 +187,15 @@ def _conflicts(conflicts: Sequence[Conflict], is_listed: bool) -> Iterator[Line]
             yield Line(conflict.reason.told)
 
 
-def _data(loop: LoopPlan) -> Iterator[tuple[str, ...]]:
-    if loop.runs_on == 1:
-        yield from ((array, where) for array, _, where in data(loop))
-    elif rows := data(loop):
-        yield "array", "moved per run", "where it lives"
-        yield from rows
+def _data(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
+    rows = data(loop, plan)
+    if rows and has_sent(loop, plan):
+        sent = [(array, moved, where) for array, where, moved in rows]
+        yield from table([("array", SENT, "where it lives"), *sent])
+        return
+    if rows and loop.runs_on > 1:
+        yield Line(SHARED)
+    yield from table([(array, where) for array, where, _ in rows])
 
 
 def _separated(entries: Iterable[Iterable[Line]]) -> Iterator[Line]:
