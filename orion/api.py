@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast,
 
 from orion.again import MISSED, OFTEN, Again
 from orion.arrays.accumulator import taken
+from orion.dataclass import replace
 from orion.errors import (
     AS_IT_IS,
     ArgumentError,
@@ -154,7 +155,9 @@ class ParallelFunction(OtherRuns[P, R]):
             kwargs, inspect = {**kwargs, "inspect": inspect}, False
         try:
             preparation, given = self._bind(args, kwargs)
-            return preparation.plan(given, session.workers, session.force_parallel, session.dealt, inspects=inspect)
+            plan = preparation.plan(given, session.workers, session.force_parallel, session.dealt, inspects=inspect)
+            is_apart = session.settings.backend == "ray"
+            return replace(plan, function=replace(plan.function, is_apart=True)) if is_apart else plan
         except OrionError as error:
             if error.is_for_numba and not self.options.require_parallel:
                 error.add_note(AS_IT_IS)

@@ -183,7 +183,7 @@ def test_the_plan_says_so_and_every_view_has_it():
     text = " ".join(str(plan).split())
     assert "reductions hist, by + in line" in text
     assert "each block adds to a copy, and they are combined at the end" in text
-    assert "in one place; each of the 8 blocks has a copy to add to" in text
+    assert "in one place; each of the 8 blocks has a copy of 800 bytes to add to" in text
     (loop,) = plan.to_dict()["loops"]
     assert loop["element_sums"] == [{"array": "hist", "operator": "+", "copies": 8}]
     assert "each block adds to a copy" in plan._repr_html_()

@@ -106,7 +106,7 @@ def test_an_example_of_a_new_order_has_values_of_the_loop_variables():
         plan = orion.parallel_for(swept).plan(np.ones((30, 20)), np.ones(30), np.ones(20))
     assert plan.is_parallel
     assert "j=20" not in str(plan)
-    assert "a: iterations with the same i conflict" in str(plan)
+    assert "iterations with the same i meet in a" in str(plan)
 
 
 def test_a_witness_has_the_values_of_the_variables():

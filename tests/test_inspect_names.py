@@ -157,7 +157,7 @@ TOLD = {
     enumerated: "iterations 2 apart, such as iterations 0 and 2 of the loop in line +1",
     enumerated_from_0: "iterations (k) and (k+1), such as k=0 and k=1",
     of_rows_and_elements: "iteration 0 of the loop in line +1, iterations 0 and 1 of the loop in line +2",
-    of_indices: "the same index 1 of the loop in line +1 conflict, such as iterations (0, 0) and (1, 0)",
+    of_indices: "the same index 1 of the loop in line +1 meet in M, such as iterations (0, 0) and (1, 0)",
     through_an_array: "every element it could: an element of `idx` is read from an array",
     in_a_range_and_through_an_array: "such as i=0, iterations 0 and 1 of the loop in line +2",
     unnamed: "different iterations, such as _=0 and _=1",

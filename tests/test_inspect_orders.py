@@ -100,8 +100,8 @@ def test_every_for_has_its_verdict():
     lines = [line.removeprefix("  each for").strip() for line in lines if re.search("for .* in r.*  ", line)]
     found = [re.sub(r" {2,}", "|", line) for line in lines]
     assert found == [
-        "for t in range(means.shape[0])|carries dependences over a",
-        "for i in range(a.shape[0])|carries dependences over s",
+        "for t in range(means.shape[0])|not parallel by itself: carries dependences over a",
+        "for i in range(a.shape[0])|not parallel by itself: carries dependences over s",
         "for i in range(a.shape[0])|parallel by itself",
     ]
 

@@ -72,7 +72,7 @@ def test_an_early_exit_comes_last():
 
 def test_one_worker_moves_nothing():
     alone = plan_text(plan_of(sgd_epoch, workers=1))
-    assert "moved per run" not in alone
+    assert "workers share memory" not in alone
     assert "which go from worker to worker" in alone
 
 

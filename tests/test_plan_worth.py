@@ -118,15 +118,15 @@ def test_where_a_branch_is_not_worth_starting_the_loops_beside_it_still_are():
 
 TABLE = [
     ([], True),
-    ([Changes(None, 1e9, True)], True),  # nothing is known
-    ([Changes(1e5, 0, False)], True),  # 30 µs to wake the others, of 100
-    ([Changes(0.9e5, 0, False)], False),
-    ([Changes(1e6, 90, False)], True),  # 90 meetings of 3 µs
-    ([Changes(1e6, 91, False)], False),
-    ([Changes(1e6, 6, True)], True),  # 6 starts from Python, of 40 µs each
-    ([Changes(1e6, 7, True)], False),
-    ([Changes(1e4, 3, False), Changes(1e9, 3, False)], True),  # the small one comes with the large one
-    ([Changes(None, 1e9, True), Changes(1e3, 1, False)], False),
+    ([Changes(None, ((1e9,),), True)], True),  # nothing is known
+    ([Changes(1e5, (), False)], True),  # 30 µs to wake the others, of 100
+    ([Changes(0.9e5, (), False)], False),
+    ([Changes(1e6, ((90,),), False)], True),  # 90 meetings of 3 µs
+    ([Changes(1e6, ((91,),), False)], False),
+    ([Changes(1e6, ((6,),), True)], True),  # 6 starts from Python, of 40 µs each
+    ([Changes(1e6, ((7,),), True)], False),
+    ([Changes(1e4, ((3,),), False), Changes(1e9, ((3,),), False)], True),  # the small one comes with the large one
+    ([Changes(None, ((1e9,),), True), Changes(1e3, ((1,),), False)], False),
 ]
 
 

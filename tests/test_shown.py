@@ -238,5 +238,5 @@ def test_neighbours_that_are_not_run_as_one_are_no_strategy():
     text = str(plan)
     assert "fused       not fused with the loop in line" in text
     assert "[ORN123]" in text
-    assert "why not     fused" not in text
+    assert "simpler     fused" not in text
     assert "ORN123" in plan._repr_html_().split("<summary>")[0]

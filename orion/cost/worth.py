@@ -222,11 +222,22 @@ def work_of_parts(
 @dataclass(frozen=True, slots=True)
 class Changes:
     """What loops that stand for one of the source have to do in a call, in nanoseconds on one worker: None where nobody
-    knows. How often they are started; `in_python` where that is not done by compiled code."""
+    knows. `rounds` has for each of them the rounds of the serial loops around it, in which it is started; `in_python`
+    where that is not done by compiled code."""
 
     work: float | None
-    barriers: float
+    rounds: tuple[tuple[float, ...], ...]
     in_python: bool
+
+    @property
+    def barriers(self) -> float:
+        """How often the loops are started."""
+        return sum(map(prod, self.rounds))
+
+    @property
+    def start_ns(self) -> float:
+        """What one start costs."""
+        return STARTED_NS if self.in_python else SYNC_NS
 
 
 def is_worthwhile(changes: Sequence[Changes]) -> bool:
@@ -242,13 +253,18 @@ def is_worthwhile(changes: Sequence[Changes]) -> bool:
 
 def barrier_ns(changes: Iterable[Changes]) -> float:
     """What all workers together pay to start the loops."""
-    return WAKE_NS + sum(one.barriers * (STARTED_NS if one.in_python else SYNC_NS) for one in changes)
+    return WAKE_NS + sum(one.barriers * one.start_ns for one in changes)
 
 
 def barriers_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
     """How often the workers start one of the planned loops in `numbers`, in one round of the `around` loops
     outermost."""
-    return sum(prod(rounds[around:]) for number, rounds in _rounds(program.steps, (), values) if number in numbers)
+    return sum(prod(rounds[around:]) for rounds in starts_of(program, numbers, values))
+
+
+def starts_of(program: Program, numbers: range, values: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
+    """For each of the planned loops in `numbers` the rounds of the serial loops around it, outermost first."""
+    return tuple(rounds for number, rounds in _rounds(program.steps, (), values) if number in numbers)
 
 
 def depth_of(program: Program, number: int) -> int:

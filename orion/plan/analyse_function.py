@@ -18,6 +18,7 @@ from orion.passes.split import split_program
 from orion.plan.assume import assumed_for
 from orion.plan.plan import Verdict
 from orion.plan.rewriting import Seen, first_loops, variants_of
+from orion.plan.rounded import ROUNDING, any_floats
 from orion.plan.variants import Variant
 from orion.rewrites.rewrite import OfFunction, OfScalars, Rewrite, UnderConditions
 from orion.rewrites.shared_locals.take import is_serial
@@ -212,11 +213,10 @@ def _is_rounded_by_blocks(loop: AnalysedLoop, typing: Typing) -> bool:
     one after the other where it is serial."""
     if not may_be_shared(loop):
         return False
-    names = [one.name for one in loop.analysis.scalars.reductions if one.op in ("+", "*")]
+    names = [one.name for one in loop.analysis.scalars.reductions if one.op in ROUNDING]
     names += [] if loop.summed is None else [one.name for one in loop.summed.analysis.sums]
     names += [one.name for one in loop.analysis.scalars.accumulations]
-    kinds = (typing.names.get(name) for name in names)
-    return any(kind is None or kind.dtype.startswith(("float", "complex")) for kind in kinds)
+    return any_floats(names, typing)
 
 
 def _next(found: AnalysedFunction, rewrite: OfFunction, tried: set[Span]) -> AnalysedLoop | None:

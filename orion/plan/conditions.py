@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import reduce
 
+from orion.cost.candidate import Strategy
 from orion.cost.sizes import Sizes
 from orion.dependence.conditions import as_set, holds, is_possible
 from orion.ir.assumed import Assumed, OfArray, OfSizes, OfWorkers
@@ -15,7 +16,8 @@ from orion.ir.printer import print_expr
 from orion.ir.spans import NOWHERE
 from orion.ir.types import ArrayType, ScalarType, Types
 from orion.passes.local_arrays import definitions
-from orion.plan.plan import Considered, FunctionPlan, LoopPlan
+from orion.plan.plan import Considered, FunctionPlan, LoopPlan, source_nest
+from orion.plan.source_plans import loops_of_source
 from orion.reasons import Reason
 from orion.rewrites.reorder.expressions import from_isl
 from orion.rewrites.scans.find import in_blocks_in_words
@@ -111,11 +113,25 @@ def with_conditions(plan: FunctionPlan, function: Function, failing: Iterable[As
         message = f"`{condition}` does not hold" + (f": {values}" if values else "")
         if isinstance(assumed, OfWorkers):
             message = f"there are fewer: {plan.sizes.workers}"
-        found.append(
-            Considered(f"line {span.line} in parallel, if {condition}", None, Reason.of("ORN125", message, span))
-        )
+        way = _better(plan, span)
+        if way:
+            found.append(
+                Considered(f"line {span.line} {way}, if {condition}", None, Reason.of("ORN125", message, span))
+            )
     loops = tuple(_with_scans_from(loop, function, shown or failing, spans, plan) for loop in plan.loops)
     return replace(plan, loops=loops, considered=tuple(found))
+
+
+def _better(plan: FunctionPlan, span: Span) -> str:
+    """How the `for` at a place may run where a condition holds, if that is better than how it runs; "" where it is
+    not."""
+    loops = [loop for loop in loops_of_source(plan) if span in {one.span for one in source_nest(loop).loops}]
+    shared = next((loop for loop in loops if loop.strategy is not Strategy.SERIAL), None)
+    if shared is None:
+        return "in parallel"
+    if shared.copies:
+        return f"without copies of {' and '.join(f'`{one.array}`' for one in shared.copies)}"
+    return "" if shared.strategy is Strategy.INDEPENDENT else "with fewer conflicts"
 
 
 def _with_scans_from(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import prod
 
 from orion.cost.candidate import Strategy
 from orion.cost.placement import Placement, PlacementKind
@@ -35,10 +37,11 @@ ABSURD = 1000
 
 
 def considered(
-    plan: FunctionPlan, numbers: Iterable[int], changes: Sequence[Changes], workers: int
+    plan: FunctionPlan, instead: FunctionPlan, numbers: Iterable[int], changes: Sequence[Changes], workers: int
 ) -> Considered | None:
     """The variant of a function that runs planned loops `numbers` in place of some of the source, where that does not
-    pay; `changes` are what those have to do. None where none of them is shared out at these sizes."""
+    pay, and what of it is not done `instead`; `changes` are what those have to do. None where none of them is shared
+    out at these sizes."""
     shared = [loop for loop in loops_of_source(plan) if loop.strategy is not Strategy.SERIAL]
     shared = [loop for loop in shared if _is_among(loop, set(numbers))]
     if not shared:
@@ -46,13 +49,29 @@ def considered(
     known = [one for one in changes if one.work is not None]
     most = min(workers, max(loop.runs_on for loop in shared))
     time = sum(one.work or 0.0 for one in known) / most + barrier_ns(known) if known else None
-    starts = sum(one.barriers for one in changes)
     if any(isinstance(part.form, Reordered) and part.form.is_time_tiled for loop in shared for part in loop.parts):
         message = "at these sizes, arrays stay in the cache without it, or its tiles would be too small"
     else:
-        message = f"starting its loops {starts:,.0f} times would cost more than it gains"
-    reason = Reason.of("ORN120", message, *(loop.nest.span for loop in shared))
-    return Considered("; ".join(_name(loop, plan) for loop in shared), time, reason)
+        message = f"{_meetings(changes)}, which costs more than it gains"
+    same = {(_index(loop), loop.strategy) for loop in loops_of_source(instead)}
+    told = [loop for loop in shared if (_index(loop), loop.strategy) not in same] or shared
+    reason = Reason.of("ORN120", message, *(loop.nest.span for loop in told))
+    *names, last = (_name(loop, plan) for loop in told)
+    return Considered(f"{'; '.join(names)}; and {last}" if names else last, time, reason)
+
+
+def _meetings(changes: Sequence[Changes]) -> str:
+    """How often workers would meet, loops with the same rounds together, and what that takes each time."""
+    rounds = Counter(one for changed in changes for one in changed.rounds)
+    starts = sum(one.barriers for one in changes)
+    each = sum(one.barriers * one.start_ns for one in changes) / (starts or 1.0)
+    factors = [[*([count] if count > 1 or not trips else []), *trips] for trips, count in rounds.items()]
+    terms = " + ".join(
+        " × ".join(f"{factor:,.0f}" for factor in one) for one in sorted(factors, key=prod, reverse=True)
+    )
+    total = "once" if starts == 1 else f"{starts:,.0f} times"
+    how_often = total if terms == f"{starts:,.0f}" else f"{terms} = {total}"
+    return f"workers would meet {how_often}, for about {each / 1000:.0f} µs each time"
 
 
 def _is_among(loop: LoopPlan, numbers: set[int]) -> bool:

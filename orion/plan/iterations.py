@@ -41,6 +41,10 @@ WORDS = {_Kind.FOR: ("iteration", "the loop in line"), _Kind.AXIS: ("element", "
 """What has the numbers of a dimension without a name, and of what."""
 
 
+DIFFERENT = "different iterations"
+"""Those that agree in none of their variables for sure, nor are at one distance."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Dim:
     """A loop dimension as it is told. `name` is that of a named one, and `line` that of a `for` or a statement."""
@@ -65,7 +69,7 @@ def iterations_in_words(dependence: Dependence, nest: LoopNest) -> str:
     if len(same) == len(dims):
         is_said = all(dim.kind is _Kind.NAMED for dim in dims)
         return f"elements with the same key ({', '.join(same)})" if is_said else "elements with the same keys"
-    return f"iterations with the same {' and '.join(same)}" if same else "different iterations"
+    return f"iterations with the same {' and '.join(same)}" if same else DIFFERENT
 
 
 def pair_in_words(pair: Sequence[Sequence[int]], nest: LoopNest, known: Values) -> str:

@@ -386,9 +386,11 @@ class FunctionPlan:
     program with its loops one after the other, where the plan has neighbours run as one. `deferred`: what is to be made
     yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
     the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
-    other ways to run it that were not taken. `sizes` are those that it is for. `shuffled` are the arguments that were
-    shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each with what its last shuffle did. `taken_inside`:
-    subscripts, as text, that are taken to be inside their arrays, because sizes that say so are not given."""
+    other ways to run it that were not taken. `floats` are the scalars and arrays of floats that iterations add to or
+    multiply. `is_apart`: its workers may be on several nodes, which share no memory. `sizes` are those that it is
+    for. `shuffled` are the arguments that were shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each
+    with what its last shuffle did. `taken_inside`: subscripts, as text, that are taken to be inside their arrays,
+    because sizes that say so are not given."""
 
     program: Program
     loops: tuple[LoopPlan, ...]
@@ -399,6 +401,8 @@ class FunctionPlan:
     rewrites: tuple[tuple[str, int], ...] = ()
     local_arrays: tuple[SizedLocalArray, ...] = ()
     considered: tuple[Considered, ...] = ()
+    floats: frozenset[str] = frozenset()
+    is_apart: bool = False
     sizes: Sizes = field(default_factory=Sizes, compare=False, repr=False)
     shuffled: tuple[tuple[str, Exchange], ...] = ()
     taken_inside: tuple[str, ...] = ()

@@ -34,6 +34,7 @@ from orion.cost.worth import (
     depth_of,
     is_worthwhile,
     middle_round,
+    starts_of,
     work_ns,
     work_of_parts,
 )
@@ -69,6 +70,7 @@ from orion.plan.plan import (
     Written,
 )
 from orion.plan.relaxed import relaxed_at
+from orion.plan.rounded import combined_floats
 from orion.plan.served import with_listed
 from orion.plan.variants import Changed, Variant
 from orion.plan.wide import check_ranges, may_leave_64_bits
@@ -157,6 +159,7 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
         rewrites=_rewrites_of(whole),
         local_arrays=local_arrays_at(whole.program.function, sizes.shapes),
         considered=tuple(not_made(loops)),
+        floats=combined_floats(loops, variant.typing),
         sizes=sizes,
     )
     return whole, plan
@@ -178,7 +181,7 @@ def _told_of(analysed: Variant, plan: FunctionPlan, instead: FunctionPlan, sizes
         return replace(instead, considered=tuple(dict.fromkeys((*plan.considered, *instead.considered))))
     changes = [_changes(one, analysed, plan.loops, sizes, maps) for one in analysed.changed]
     numbers = [number for one in analysed.changed for number in one.numbers]
-    return with_considered(instead, considered(plan, numbers, changes, sizes.workers), plan)
+    return with_considered(instead, considered(plan, instead, numbers, changes, sizes.workers), plan)
 
 
 def _is_better_as_one(neighbours: Fusable, types: Types, sizes: Sizes, maps: Maps) -> bool:
@@ -279,10 +282,9 @@ def _changes(changed: Changed, analysed: Variant, loops: Sequence[LoopPlan], siz
         parts = [(loops[k].nest, loops[k].iterations, written[k].work, written[k].middle_round) for k in numbers]
         apart = work_of_parts(program, parts, sizes, around, maps)
         work = max(apart, work or 0.0)  # as a whole it may have loops whose trips nobody knows
-    values = sizes.values
-    barriers = barriers_of(program, numbers, values, 0)
-    rounds = barriers / (barriers_of(program, numbers, values, around) or 1.0)
-    return Changes(None if work is None else work * rounds, barriers, in_python)
+    found = Changes(work, starts_of(program, numbers, sizes.values), in_python)
+    times = found.barriers / (barriers_of(program, numbers, sizes.values, around) or 1.0)
+    return found if work is None else replace(found, work=work * times)
 
 
 def _followed(analysed: Variant) -> Iterator[tuple[int, ...]]:
@@ -489,8 +491,7 @@ def _worth(
     iterations, some = _iterations(nest, in_round, sizes), in_round[chosen.space]
     time = _short_time(loop, iterations, here, maps)
     if time is not None:
-        microseconds = max(1, round(time / 1000))
-        message = f"{iterations} iterations take about {microseconds} µs: waking other workers costs more"
+        message = f"{iterations} iterations take about {max(1, round(time / 1000))} µs: waking other workers costs more"
         return 1, (Reason(ReasonKind.SIZES, "ORN120", message, (nest.span,), ""),)
     if not sizes.symbolic and extent and some is not None and 2 * some < extent // workers:
         what = f"values of `{name}`" if name in written_names(nest.function) else "iterations"

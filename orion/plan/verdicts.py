@@ -9,13 +9,14 @@ from orion.dependence.access import Dependence, LoopDependences
 from orion.dependence.region import known_of
 from orion.dependence.repeated import repeated_reasons
 from orion.dependence.study import Study, study_nest
-from orion.ir.assigned import assigned_by
+from orion.ir.assigned import assigned_by, own_level
+from orion.ir.function import written_names
 from orion.ir.kept import kept
-from orion.ir.nodes import For, If, Node, Range, While, children, every, names_in
+from orion.ir.nodes import Break, Continue, For, If, Node, Range, Subscript, While, children, every, names_in
 from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
-from orion.passes.dimensions import perfect_loops
+from orion.passes.dimensions import is_dimension, perfect_loops
 from orion.plan.plan import FunctionPlan, Verdict
 from orion.reasons import Reason, ReasonKind
 from orion.rewrites.array_sums.find import sum_into
@@ -117,8 +118,25 @@ def _inner(loop: For, nest: LoopNest, after: frozenset[str], types: Types, maps:
         if study is not None:
             yield from _studied(study, nest, types, maps)
             return
-    message = "has trips that are not known before it runs, or does what is not affine: it is taken to be serial"
+    message = f"{_why_not_studied(loop, nest)}: it is taken to be serial"
     yield Verdict(loop.index, loop.span.line, (), (Reason(ReasonKind.BLOCKS, "ORN107", message, (loop.span,), ""),))
+
+
+def _why_not_studied(loop: For, nest: LoopNest) -> str:
+    """Why the dependences between the trips of an inner loop are not looked for."""
+    if not isinstance(loop.space, Range):
+        return "goes over the stored elements of a sparse array"
+    bounds = (loop.space.start, loop.space.stop, loop.space.step)
+    written = written_names(nest.function)
+    arrays = dict.fromkeys(f"`{one.base.name}`" for one in every(Subscript, *bounds) if one.base.name in written)
+    if arrays:
+        return f"goes over a range that is read from {' and '.join(arrays)}"
+    leaving = next((one for one in own_level(loop.body) if isinstance(one, Break | Continue)), None)
+    if leaving is not None:
+        return f"has a `{leaving.word if isinstance(leaving, Break) else 'continue'}` in line {leaving.span.line}"
+    if not is_dimension(loop, _loops_around(nest.loops[0], loop)):
+        return "goes over a range whose bounds or step are not sums of integers and of constant multiples of integers"
+    return "uses scalars from outside of it, or subscripts, in a way that is not analysed"
 
 
 def _inner_loops(loop: For) -> list[For]:

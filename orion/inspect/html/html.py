@@ -14,10 +14,13 @@ from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.names import as_shown
+from orion.inspect.text.order import order_in_words
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
     NO_CONFLICTS,
+    SENT,
+    SHARED,
     Blocker,
     blockers,
     but_for,
@@ -28,6 +31,7 @@ from orion.inspect.text.telling import (
     exits,
     flattened,
     fused_with,
+    has_sent,
     inductions,
     makes,
     notes,
@@ -45,7 +49,6 @@ from orion.inspect.text.words import (
     counted,
     iterations_in_words,
     lines_in_words,
-    order_in_words,
     place,
 )
 from orion.inspect.tree.html import tree_table
@@ -157,7 +160,7 @@ def _section(loop: LoopPlan, plan: FunctionPlan, picture: str) -> str:
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
     conflicts = told_conflicts(loop)
     drawn = f'<div class="o-picture">{picture}</div>' if picture else ""
-    found = _parallel(loop, conflicts) if loop.is_parallel else _serial(loop, conflicts)
+    found = _parallel(loop, plan, conflicts) if loop.is_parallel else _serial(loop, conflicts)
     return f'<section>{title}<div class="o-columns">{drawn}<div>{_facts(loop, plan)}{found}</div></div></section>'
 
 
@@ -165,7 +168,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
     kind = "o-parallel" if loop.is_parallel else "o-serial"
     rows = [
         ("strategy", f"{_badge(loop.strategy, kind)} {escape(tiles_in_words(loop))}"),
-        ("order", escape(order_in_words(loop))),
+        ("order", _prose(order_in_words(loop, plan))),
         ("new order", "<br>".join(_told(told) for told in new_order(loop, plan))),
         ("iterations", escape(iterations_in_words(loop))),
         ("runs on", "<br>".join(map(_prose, runs_on(loop)))),
@@ -214,7 +217,7 @@ def _code(words: str) -> str:
     return f"<code>{escape(words)}</code>"
 
 
-def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
+def _parallel(loop: LoopPlan, plan: FunctionPlan, conflicts: Sequence[Conflict]) -> str:
     name = "Dependences" if loop.ordered else "Conflicts"
     heads = ("array", "in", "written", "read")
     is_listed = isinstance(loop.tiles, Inspected)  # then it is known which elements are touched
@@ -222,14 +225,16 @@ def _parallel(loop: LoopPlan, conflicts: Sequence[Conflict]) -> str:
     if not conflicts:
         found = f"<h4>{name}</h4><p>{escape(NO_CONFLICTS)}</p>"
     against = [
-        (escape(names), f"{escape(why)} {_reason_code(reason.code)}{_prose(reason.help)}")
+        (escape(names), f"no, {escape(why)} {_reason_code(reason.code)}{_prose(reason.help)}")
         for names, why, reason in why_not(loop, conflicts)
     ]
-    places = [(_code(array), escape(where), escape(moved)) for array, moved, where in data(loop)]
+    is_sent = has_sent(loop, plan)
+    places = [(_code(array), *map(escape, (where, moved)[: 1 + is_sent])) for array, where, moved in data(loop, plan)]
+    title = "Data" if is_sent or loop.runs_on == 1 else f"Data: {SHARED}"
     return (
         found
-        + _table("Why not a stronger strategy", ("not", "because"), against)
-        + _table("Data", ("array", "where it lives", "moved per run"), places)
+        + _table("Simpler strategies, and why not", ("strategy", "possible"), against)
+        + _table(title, ("array", "where it lives", SENT)[: 2 + is_sent], places)
     )
 
 

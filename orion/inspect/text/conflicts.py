@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from orion.dataclass import dataclass
 from orion.dependence.access import Access, Dependence
+from orion.ir.function import written_names
 from orion.plan.explain import Told, happens, witness
-from orion.plan.iterations import in_source_names, iterations_in_words
+from orion.plan.iterations import DIFFERENT, in_source_names, iterations_in_words
 from orion.plan.plan import LoopPlan
 from orion.plan.source_plans import has_values, in_formulas
 from orion.reasons import Reason, ReasonKind
@@ -77,7 +79,7 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     told = Told(loop.nest, dict(loop.known), has_values=has_values(loop))
     return Conflict(
         array=first.array,
-        iterations=iterations_in_words(first, loop.nest),
+        iterations=_iterations(first, loop),
         example=next(filter(None, (witness(one, told) for one in group)), ""),
         reads=_by_text((a for a in accesses if not a.is_write), source),
         writes=_by_text((a for a in accesses if a.is_write), source),
@@ -86,6 +88,15 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
         reason=in_source_names(first.reason, loop.nest.function) if first.reason else _reason(group, loop),
         dependences=tuple(group),
     )
+
+
+def _iterations(dependence: Dependence, loop: LoopPlan) -> str:
+    """Which iterations conflict: of those that agree in no variable of several, that they need not."""
+    words, dims = iterations_in_words(dependence, loop.nest), loop.nest.dims
+    is_said = written_names(loop.nest.function).issuperset(re.findall(r"[A-Za-z_]\w*", " ".join(dims)))
+    if words != DIFFERENT or len(dims) == 1 or not is_said:
+        return words
+    return f"iterations that need not have the same {' or '.join(dims)}"
 
 
 def _reason(group: list[Dependence], loop: LoopPlan) -> Reason:

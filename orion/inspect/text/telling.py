@@ -122,6 +122,7 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     """Every `for` around a loop and in it, with its verdict; the array statements inside have none."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
+    carrying = {one.index for one in plan.verdicts if one.carried and not one.copies}
     found = []
     for outer in loops_around(loop, plan):
         rounds = rounds_in_words(outer.span, plan)
@@ -134,7 +135,9 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
         found.append(ForLine(place.in_source, words, is_around=False))
         inside = [node for node in inside if node.span != place]
     for own in sorted(inside, key=lambda one: one.index):
-        found.append(ForLine(own.span.in_source, verdicts[own.index], is_around=False))
+        is_alone = own.index in carrying and loop.is_parallel
+        words = f"{'not parallel by itself: ' if is_alone else ''}{verdicts[own.index]}"
+        found.append(ForLine(own.span.in_source, words, is_around=False))
     return list(dict.fromkeys(found))
 
 
@@ -384,10 +387,10 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _strategies(names: Sequence[str]) -> str:
-    """The names of strategies: "independent, 1d along i or j"."""
+    """The names of strategies: "independent, or 1d along i or j"."""
     along = [name.removeprefix("1d along ") for name in names if name.startswith("1d along ")]
     others = [name for name in names if not name.startswith("1d along ")]
-    return ", ".join([*others, f"1d along {_or(along)}"] if along else others)
+    return ", or ".join(filter(None, [", ".join(others), f"1d along {_or(along)}" if along else ""]))
 
 
 def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
@@ -405,17 +408,28 @@ def _against(reason: Reason, conflicts: Sequence[Conflict]) -> str:
     conflict = next((c for c in conflicts if set(reason.spans) <= set(c.spans)), None)
     if conflict is None:
         return reason.message.partition(": ")[2]
-    return f"{conflict.array}: {conflict.iterations} conflict{such_as(conflict)}"
+    return f"as {conflict.iterations} meet in {conflict.array}{such_as(conflict)}"
 
 
-def data(loop: LoopPlan) -> list[tuple[str, str, str]]:
-    """Every array of the source with the bytes that one run moves, and where it lives."""
+SHARED = "workers share memory: no array is sent"
+SENT = "sent, one worker per node"
+
+
+def data(loop: LoopPlan, plan: FunctionPlan) -> list[tuple[str, str, str]]:
+    """Every array of the source, where it lives, and the bytes that one run sends: "" where no worker is on another
+    node."""
     written = written_names(loop.nest.function)
+    is_sent = has_sent(loop, plan)
     return [
-        (p.array, bytes_in_words(0 if loop.runs_on == 1 else p.bytes_moved), placement_in_words(p, loop))
+        (p.array, placement_in_words(p, loop, is_sent), bytes_in_words(p.bytes_moved) if is_sent else "")
         for p in loop.placements
         if p.array in written
     ]
+
+
+def has_sent(loop: LoopPlan, plan: FunctionPlan) -> bool:
+    """Whether workers of a loop may have to send arrays to each other."""
+    return plan.is_apart and loop.runs_on > 1
 
 
 # ---------------------------------------------------------------- what blocks a serial loop

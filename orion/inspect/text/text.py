@@ -12,11 +12,14 @@ from textwrap import wrap
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.names import as_shown
+from orion.inspect.text.order import order_in_words
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
 from orion.inspect.text.relaxed import relaxed_in_words
 from orion.inspect.text.telling import (
     NO_BREAK,
     NO_CONFLICTS,
+    SENT,
+    SHARED,
     Blocker,
     accesses_in_words,
     blockers,
@@ -29,6 +32,7 @@ from orion.inspect.text.telling import (
     exits,
     flattened,
     fused_with,
+    has_sent,
     inductions,
     loops_around,
     makes,
@@ -40,7 +44,7 @@ from orion.inspect.text.telling import (
     shuffled,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.words import counted, iterations_in_words, order_in_words, place
+from orion.inspect.text.words import counted, iterations_in_words, place
 from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines
 from orion.inspect.tree.view import MOST, Tree, code_of, tree_of
@@ -127,7 +131,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
         yield Line(f"  {line:4d} | {source.line(line)}", verbatim=True)
     yield Line("")
     yield from _labelled("strategy", [Line(f"{loop.strategy}: {tiles_in_words(loop)}")])
-    yield from _labelled("order", [Line(order_in_words(loop))])
+    yield from _labelled("order", [Line(order_in_words(loop, plan))])
     yield from _labelled("new order", map(_indented, new_order(loop, plan)))
     yield from _labelled("iterations", [Line(iterations_in_words(loop))])
     yield from _labelled("runs on", map(Line, runs_on(loop)))
@@ -145,21 +149,21 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     if len(lines) > 1 or loop.parts:
         rows = [(code_of(source, one.span.line), one.words) for one in lines]
         yield from _labelled("each for", table(rows))
-    yield from _findings(loop)
+    yield from _findings(loop, plan)
 
 
-def _findings(loop: LoopPlan) -> Iterator[Line]:
+def _findings(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     conflicts = told_conflicts(loop)
     if loop.is_parallel:
         is_listed = isinstance(loop.tiles, Inspected)  # then it is known which elements are touched
         yield from _labelled("conflicts", _conflicts(conflicts, is_listed), gap=True)
         against = why_not(loop, conflicts)
         rows = [
-            (names, why + ("" if reason.is_about_a_pair else f" [{reason.code}]") + reason.help)
+            (names, "no, " + why + ("" if reason.is_about_a_pair else f" [{reason.code}]") + reason.help)
             for names, why, reason in against
         ]
-        yield from _labelled("why not", table(rows), gap=True)
-        yield from _labelled("data", table(_data(loop)), gap=True)
+        yield from _labelled("simpler", table(rows), gap=True)
+        yield from _labelled("data", _data(loop, plan), gap=True)
     else:
         entries = [_entry(blocker, loop.nest.function.source) for blocker in blockers(loop, conflicts)]
         rest = but_for(loop)
@@ -182,12 +186,15 @@ def _conflicts(conflicts: Sequence[Conflict], is_listed: bool) -> Iterator[Line]
             yield Line(conflict.reason.told)
 
 
-def _data(loop: LoopPlan) -> Iterator[tuple[str, ...]]:
-    if loop.runs_on == 1:
-        yield from ((array, where) for array, _, where in data(loop))
-    elif rows := data(loop):
-        yield "array", "moved per run", "where it lives"
-        yield from rows
+def _data(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
+    rows = data(loop, plan)
+    if rows and has_sent(loop, plan):
+        sent = [(array, moved, where) for array, where, moved in rows]
+        yield from table([("array", SENT, "where it lives"), *sent])
+        return
+    if rows and loop.runs_on > 1:
+        yield Line(SHARED)
+    yield from table([(array, where) for array, where, _ in rows])
 
 
 def _separated(entries: Iterable[Iterable[Line]]) -> Iterator[Line]:

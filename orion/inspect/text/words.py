@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from math import prod
+
+import numpy as np
 
 from orion.analysis.rules import tiling_of
 from orion.analysis.strategies.inspected import INSPECTED
@@ -195,16 +198,6 @@ def strategy_in_words(loop: LoopPlan) -> str:
     return tiling.words(loop.nest.dims[loop.tiles.space], dims_in_words(loop, loop.tiles.time))
 
 
-def order_in_words(loop: LoopPlan) -> str:
-    """Which serial run the result equals, if one does."""
-    if loop.nest.late and loop.runs_on > 1:
-        order = "as written" if loop.ordered else "any"
-        return f"{order}, on each worker; what is relaxed is what no serial run would give"
-    if loop.ordered:
-        return "as written: the result is that of the loop run from its first iteration to its last"
-    return "any: the result is that of some serial order of the iterations (plan.serial_order())"
-
-
 def iterations_in_words(loop: LoopPlan) -> str:
     """How many iterations there are, and into how many tiles they are cut."""
     if loop.iterations is None:
@@ -242,16 +235,17 @@ def _is_upper_bound(nest: LoopNest) -> bool:
     return any(part.name in nest.dims for part in every(Var, *bounds))
 
 
-def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
-    """Where an array lives while the loop runs."""
+def placement_in_words(placement: Placement, loop: LoopPlan, is_sent: bool) -> str:
+    """Where an array lives while the loop runs. `is_sent`: workers may share no memory."""
     dim = "" if placement.loop_dim is None else loop.nest.dims[placement.loop_dim]
     if isinstance(loop.form, Merged) or isinstance(loop.tiles, Inspected):
         return "in memory that all workers share" if loop.runs_on > 1 else "whole, on the worker"
     if placement.array in {one.buffered.array for one in loop.relaxed.arrays}:
         return _buffered_in_words(placement, loop) if loop.runs_on > 1 else "whole, on the worker"
-    count = {copies.array: copies.count for copies in loop.copies}.get(placement.array)
-    if count is not None:
-        return f"in one place; each of the {counted(count, 'block')} has a copy to add to"
+    copies = next((one for one in loop.copies if one.array == placement.array), None)
+    if copies is not None:
+        size = f" of {bytes_in_words(prod(copies.shape) * np.dtype(copies.dtype).itemsize)}" if copies.shape else ""
+        return f"in one place; each of the {counted(copies.count, 'block')} has a copy{size} to add to"
     if placement.array in {array.name for array in loop.private_arrays}:
         is_shared = loop.runs_on > 1
         return "each tile has one of its own; the last tile has the array" if is_shared else "whole, on the worker"
@@ -263,6 +257,8 @@ def placement_in_words(placement: Placement, loop: LoopPlan) -> str:
             return f"each worker touches its own part, along axis {placement.dim}{_with(dim, loop)}{_halo(placement)}"
         case PlacementKind.ROTATED:
             return f"in blocks along axis {placement.dim}{_with(dim, loop)}, which go from worker to worker"
+        case PlacementKind.REPLICATED | PlacementKind.SERVED if loop.runs_on > 1 and not is_sent:
+            return "read and written by every worker" if placement.is_written else "read by every worker"
         case PlacementKind.REPLICATED:
             if by := _by(placement, loop.read_in_part):
                 return f"each node has what its tiles read, as {by} say{'s' * (' and ' not in by)}"
