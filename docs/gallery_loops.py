@@ -75,7 +75,12 @@ FIELDS = (
         "Images",
         "Filters, transforms, and loops in which one pixel needs another.",
         (
-            Entry("convolve", "Convolution", "Pixels are independent; the loops over the kernel add up one pixel."),
+            Entry(
+                "convolve",
+                "Convolution",
+                "No pixel needs another. Orion shares out rows (`1d`), as it cannot exclude that two pixels of a row are "
+                "the same element of `out`.",
+            ),
             Entry("sobel", "Edges by Sobel's filter", "Pixels are independent, and a maximum goes over all of them."),
             Entry(
                 "floyd_steinberg",

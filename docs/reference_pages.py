@@ -37,10 +37,13 @@ GROUPS = {
 """Public names by what they are for. Errors and warnings are found by their classes, others come last."""
 
 MEMBERS = {
+    "ParallelFunction": (
+        "plan", "explain", "verify", "debug", "serial", "last_run", "replay", "measure", "kernel_source", "py_func",
+    ),
     "Plan": (
-        "is_parallel", "runs_on", "strategy", "parallelism", "conditions", "considered", "loops", "dependences",
-        "verdicts", "graph", "reasons", "placements", "schedule", "serial_order", "check", "estimate", "scaling",
-        "to_dict", "to_json", "save_svg",
+        "is_parallel", "runs_on", "strategy", "parallelism", "conditions", "considered", "loops", "only",
+        "dependences", "verdicts", "graph", "reasons", "placements", "schedule", "serial_order", "check", "estimate",
+        "scaling", "text", "to_dict", "to_json", "to_mermaid", "save_svg",
     ),
     "DistArray": ("shape", "dtype", "ndim", "nbytes", "to_numpy", "save"),
     "DenseArray": ("view", "map", "shuffle", "plan_shuffle", "last_shuffle"),

@@ -113,23 +113,23 @@ SHAPES = (
         "Reduction",
         "a sum of each block, added up in one order",
         Loop(loops.sum_of_squares, lambda n: (_reals(n),)),
-        "Orion finds sums, products, minima and maxima by itself. It adds up blocks, the same ones on up to 32 "
-        "workers: so are the bits ([more](guides/reproducible.md#use-more-than-eight-workers)).",
+        "Orion finds sums, products, minima and maxima by itself. It sums fixed blocks, so the bits are the same on up "
+        "to 32 workers ([more](guides/reproducible.md#use-more-than-eight-workers)).",
     ),
     Shape(
         "Shift in place",
         "a copy would cost more than it gains",
         Loop(loops.smooth, lambda n: (_reals(n),)),
         "Each iteration reads a value that the next one overwrites. A copy of the array would make the loop parallel, "
-        "and costs more than so little work gains. Write into a second array.",
+        "but takes longer than it saves here. Write into a second array.",
         Loop(loops.smooth_into, _two_arrays),
     ),
     Shape(
         "Prefix sum",
         "a scan, in two passes over blocks",
         Loop(loops.running_sum, _two_arrays),
-        "Orion runs it as a scan in two passes over blocks. The passes pay for long arrays only: the plan names the "
-        "length, and shorter arrays run on one worker.",
+        "Orion runs it as a scan in two passes over blocks. Shorter arrays run on one worker; the plan names the "
+        "length from which the passes pay.",
     ),
     Shape(
         "Histogram",
@@ -142,15 +142,15 @@ SHAPES = (
         "Scatter by a permutation",
         "if no two elements of `place` are equal",
         Loop(loops.scatter, lambda n: (np.zeros(n), _permutation(n), _reals(n))),
-        "Orion looks at `place` before the loop: parallel if no two of its elements are equal. If two are, another "
-        "plan keeps their order.",
+        "Orion looks at `place` before the loop: parallel if no two of its elements are equal and none is negative. "
+        "Otherwise one worker keeps the written order ([ORN102](../orion/reasons.md#orn102) has what to write then).",
     ),
     Shape(
         "Sparse matrix times vector",
         "blocks of rows",
         Loop(loops.multiply, _sparse, large=400_000, small=50),
-        "Only row `i` writes `y[i]`; that `x` is read anywhere does no harm. See [the tutorial](tutorials/"
-        "sparse-matrices.md).",
+        "Only row `i` writes `y[i]`. Iterations may read any element of `x`, as nothing writes it. See [the "
+        "tutorial](tutorials/sparse-matrices.md).",
     ),
     Shape(
         "Gauss-Seidel",
@@ -180,15 +180,16 @@ SHAPES = (
         "`break`",
         "blocks searched at once, the first find wins",
         Loop(loops.first_negative, lambda n: (np.abs(_reals(n)) - (np.arange(n) == 2 * n // 3) * 9.0,)),
-        "Workers search their blocks at once, and the first iteration that leaves decides. A loop that also stores "
-        "into arrays before it leaves is serial: `orion explain ORN110` has what to write.",
+        "Workers search their blocks at once. Of the iterations that reach the `break`, the first in the order of the "
+        "loop counts. A loop that also stores into arrays before it leaves is serial: `orion explain ORN110` has what "
+        "to write.",
     ),
     Shape(
         "Appending to a list",
         "the place of an item depends on those before",
         Loop(loops.positives, lambda n: (_reals(n),)),
-        "How many items come before one is not known. An `append` in every iteration, without an `if`, is shared "
-        "out. Here, mark the items in a loop, and take them with `x[keep]`.",
+        "The place of an item depends on how many came before it. An `append` in every iteration, without an `if`, is "
+        "shared out. Here, mark the items in a loop, and take them with `x[keep]`.",
         Loop(loops.are_positive, lambda n: (np.zeros(n, np.bool_), _reals(n))),
     ),
     Shape(
@@ -204,7 +205,9 @@ SHAPES = (
         "Recursion",
         "no fixed number of steps",
         Loop(loops.depths, _trees, large=100_000, small=40, helpers=(loops.depth,)),
-        "A loop cannot hold a call of unknown depth. Keep what is still to do in an array that the iteration makes.",
+        "A loop cannot hold a call of unknown depth. Keep what is still to do in an array that the iteration makes. "
+        "The 64 places of this one suffice for trees of up to 63 levels; a deeper one raises `OutOfBoundsError`. "
+        "`out` has to hold zeros before the call.",
         Loop(loops.depths_by_stack, _trees, large=100_000, small=40),
     ),
     Shape(

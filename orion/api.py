@@ -142,9 +142,10 @@ class ParallelFunction(OtherRuns[P, R]):
     def plan(self, *args: Any, inspect: Any = False, **kwargs: Any) -> Plan:
         """Return the plan for these arguments: no loop runs, no worker starts.
 
-        It is made from dtypes, shapes, integers, and what earlier calls have found in index arrays. `inspect=True`
-        reads the index arrays now: loops with subscripts such as `x[idx[i]]` may then run in tiles that their contents
-        allow. Calls inspect by themselves once they have run for a while, and at once with `force_parallel`.
+        It is made from dtypes, shapes, integers, the keys of sparse arrays, and two kinds of looks at index arrays. One
+        pass sees whether elements repeat or are negative; each plan has that. An inspection lists what each iteration
+        of `x[i] = x[idx[i]] + y[i]` touches, and finds tiles. Calls inspect by themselves once they have run for a
+        while, and at once with `force_parallel`; `inspect=True` inspects now.
 
         What a call refuses before it runs, the plan refuses with the same error: arguments that share memory, sizes
         that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes. Functions

@@ -25,8 +25,8 @@ Runs = tuple[str, str]
 
 Expected = Literal["bits", "rounding", "nothing"]
 WORDS = {
-    "bits": "bit for bit the same by Orion's promise",
-    "rounding": "the same but for rounding",
+    "bits": "which must have the same bits",
+    "rounding": "which may round otherwise",
     "nothing": "not comparable exactly",
 }
 EACH = "[…]"

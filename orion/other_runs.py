@@ -102,8 +102,8 @@ class OtherRuns(Generic[P, R]):
         >>> with orion.session("threads", 2):
         ...     print(smooth.verify(np.linspace(0.0, 1.0, 50), np.zeros(50)))
         smooth: the results are the same.
-        2 workers against one worker, bit for bit the same by Orion's promise: no difference in `b`.
-        2 workers against Python, the same but for rounding: no difference in `b`.
+        2 workers against one worker, which must have the same bits: no difference in `b`.
+        2 workers against Python, which may round otherwise: no difference in `b`.
         """
         from orion.comparing import Call, verify
 

@@ -61,14 +61,14 @@ def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule], nodes: S
 class Plan:
     """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
 
-    `f.plan(…)` makes it. `print(plan)` shows it as text, a notebook as a page with a picture.
-
-    `function` is the plan without these conveniences, and `sizes` the numbers of the call. `arrays` are the sparse
-    arrays of the call, by argument name; a plan made without arguments has none, and no schedule. `checks` are the
-    bounds checks of its planned loops. `again` makes the plan of the same call for other workers or settings.
-    `measurements` are those of the function. `reads` says what tiles read of arrays of which that is listed, for
-    estimates on several nodes. `looked`: index arrays were inspected for it.
+    `f.plan(…)` makes it. `print(plan)` shows it as text, a notebook as a page with a picture. See
+    docs/guides/reading-a-plan.md for its parts and the strategies, docs/tutorials/reading-a-plan.md for a plan step by
+    step, and docs/reference/glossary.md for its words.
     """
+
+    # `arrays` are the sparse arrays of the call; a plan made without arguments has none, and no schedule. `checks` are
+    # the bounds checks of the planned loops. `again` makes the plan of the same call for other sizes. `reads` lists
+    # what tiles read, for estimates on several nodes. `looked`: index arrays were inspected for it.
 
     function: FunctionPlan
     sizes: Sizes
@@ -85,8 +85,8 @@ class Plan:
     def loops(self) -> tuple[LoopPlan, ...]:
         """One `LoopPlan` per planned loop of the source, in textual order.
 
-        A loop in another order than the written one has `parts`: the planned loops that stand for it. Its strategy is
-        the weakest of theirs.
+        A reordered loop has `parts`, the loops that run instead of it. Its strategy is the weakest of theirs, the one
+        with most waiting.
         """
         return loops_of_source(self.function)
 
@@ -102,7 +102,10 @@ class Plan:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether there are loops, each has a legal parallel schedule, and one worker need not do most of the work."""
+        """Whether all loops can be shared out, and one worker need not do most of the work.
+
+        A loop that is only too short to share counts, although `runs_on` is 1. False for a function without loops.
+        """
         return self.parallelism.is_parallel
 
     @cached_property
@@ -128,8 +131,7 @@ class Plan:
     def dependences(self) -> tuple[Dependence, ...]:
         """The dependences between iterations of the loops as written: array, kind, both accesses, distance.
 
-        A loop in another order may carry none itself. Then they are those of its parts, between iterations of the
-        loops further in.
+        Where a reordered loop carries none itself, they are those of its parts.
         """
         found = (part for loop in self.loops for part in (loop, *(() if loop.dependences else loop.parts)))
         return tuple(dependence for part in found for dependence in part.dependences)
@@ -146,7 +148,7 @@ class Plan:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What must hold of the sizes and integers of a call for this plan, as expressions of Python: "lo >= 0".
+        """Conditions of this plan on sizes and integers of a call, as expressions of Python: "lo >= 0".
 
         Each call checks them. A call for which one does not hold gets another plan.
         """
@@ -176,9 +178,9 @@ class Plan:
     def schedule(self, workers: int | None = None, loop: int | None = None) -> Schedule:
         """Return the tiles, by step and worker, of loop number `loop` (by default the only one).
 
-        `workers` defaults to the plan's number; a loop runs on no more than it has blocks for. Of a loop with `parts`
-        the tiles are those of the part with most dimensions, whose coordinates are values of its formulas. PlanError
-        where the plan was made without arguments.
+        `workers` defaults to the plan's number; a loop runs on no more than it has blocks for. For a reordered loop the
+        tiles are those of its part with most dimensions, in the coordinates of the new order. PlanError where the plan
+        was made without arguments.
         """
         return self.schedule_of(self._loop(loop), workers)
 
@@ -251,7 +253,7 @@ class Plan:
         ...         a[i] = b[i - 1] * b[i + 1]
         >>> with orion.session(workers=4, force_parallel=True):
         ...     plan = smooth.plan(np.ones(1000), np.ones(1000))
-        >>> plan.estimate(nodes=2).bytes  # two elements of b; then half of both arrays is brought to the first node
+        >>> plan.estimate(nodes=2).bytes  # 16: two elements of b; 7,976: what the second node wrote of both arrays
         7992
         >>> plan.estimate(nodes=2).unmeasured
         'nothing was measured: call `f.measure(...)` with such arguments first'

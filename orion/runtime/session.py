@@ -359,13 +359,13 @@ def init(
     """Choose where loops run; without it, on every core of this process. Ends the session before.
 
     `backend` is "threads" (this process), "ray" (one actor per worker, which owns its partitions) or "serial"
-    (one worker). `workers` is their number, by default one per core. `address` joins a Ray cluster ("auto":
-    the one on this machine) for as long as the session lasts; without it, Ray is started here where it isn't
-    running, and ended with the session. With `force_parallel`, every worker is used wherever that is legal,
-    whatever the predicted cost. A worker on Ray that is stopped by a signal for `standstill` seconds, 10 by default, is
-    replaced; one that does nothing for three times as long is warned of. What is None is taken from `ORION_BACKEND`,
-    `ORION_WORKERS`, `ORION_FORCE_PARALLEL`, `ORION_STANDSTILL`, `ORION_SPILL` and `ORION_SPILL_ABOVE`. `ArgumentError`
-    for what cannot be; the session before then stays in force.
+    (one worker). `workers` is their number, by default one per core, with `address` one per CPU of the cluster.
+    `address` joins a Ray cluster ("auto": the one on this machine) for as long as the session lasts; without it, Ray
+    is started here where it isn't running, and ended with the session. With `force_parallel`, every worker is used
+    wherever that is legal, whatever the predicted cost. A worker on Ray that is stopped by a signal for `standstill`
+    seconds, 10 by default, is replaced; one that does nothing for three times as long is warned of. What is None is
+    taken from `ORION_BACKEND`, `ORION_WORKERS`, `ORION_FORCE_PARALLEL`, `ORION_STANDSTILL`, `ORION_SPILL` and
+    `ORION_SPILL_ABOVE`. `ArgumentError` for what cannot be; the session before then stays in force.
 
     `spill` is a folder on a disk, for data larger than memory: of Orion's arrays that are made or moved in this
     session, each column of a sparse one (the keys of a dimension, a value, the order), and each dense one, of more than
