@@ -345,3 +345,32 @@ def any_match(pattern):
 def test_every_code_has_a_case_or_claims_no_cure():
     assert {case.code for case in CASES} | NO_CURE == set(CODES)
     assert not {case.code for case in CASES} & NO_CURE
+
+
+def moving_average(prices, out):
+    total = 0.0
+    for i, p in enumerate(prices):
+        total += p
+        if i >= 20:
+            total -= prices[i - 20]
+        out[i] = total / min(i + 1, 20)
+
+
+def moving_averages(prices, out):
+    for k in range(prices.shape[0]):
+        total = 0.0
+        for i in range(prices.shape[1]):
+            total += prices[k, i]
+            if i >= 20:
+                total -= prices[k, i - 20]
+            out[k, i] = total / min(i + 1, 20)
+
+
+def test_a_scan_that_does_not_pay_is_to_be_left_or_to_be_run_in_a_loop_around():
+    with orion.session("threads", 2):
+        one = orion.parallel_for(moving_average).plan(np.ones(100_000), np.ones(100_000))
+        many = orion.parallel_for(moving_averages).plan(np.ones((40, 100_000)), np.ones((40, 100_000)))
+    text = " ".join(str(one).split())
+    assert "where computing it so takes longer, leave the loop as it is: several such loops, each on arrays" in text
+    assert many.strategy != "serial"
+    assert many.loops[0].runs_on == 2

@@ -177,7 +177,7 @@ def label_of(function, at=0):
 @pytest.mark.parametrize(
     ("label", "advised"),
     [
-        (lambda: label_of(rows), '; with `@orion.parallel_for(schedule="dynamic")` free workers take tiles that'),
+        (lambda: label_of(rows), '; with `schedule="dynamic"` free workers take tiles that'),
         (lambda: label_of(copies), "waited 23 % of the time."),
         (lambda: replace(label_of(rows), has_waits=True), "; tiles wait for those that must come first"),
         (lambda: replace(label_of(rows), takes_tiles=True), "waited 23 % of the time."),

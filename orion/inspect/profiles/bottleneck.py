@@ -290,7 +290,7 @@ def _if_uneven(label: LoopLabel) -> str:
     if label.has_waits:
         return "; tiles wait for those that must come first, so that a long one holds up others"
     if is_better_dynamic(label):
-        return '; with `@orion.parallel_for(schedule="dynamic")` free workers take tiles that others have not begun'
+        return '; with `schedule="dynamic"` free workers take tiles that others have not begun'
     return ""
 
 

@@ -36,6 +36,10 @@ NO_BREAK = "\u00a0"
 """A blank at which a line is not broken."""
 
 NO_CONFLICTS = "none: no two iterations touch the same element with one of them writing it"
+OR_LEAVE = (
+    "; where computing it so takes longer, leave the loop as it is: several such loops, each on arrays of its own, can "
+    "be shared out by a loop around them"
+)
 INSIDE = "it stands in statements that one worker runs"
 
 
@@ -479,7 +483,7 @@ def blockers(loop: LoopPlan, conflicts: Sequence[Conflict]) -> list[Blocker]:
         return [*found, *last]  # the dependences would allow a parallel plan
     is_told = bool(but_for(loop))
     for conflict in conflicts:
-        hint = "" if is_told else _hint(conflict)
+        hint = "" if is_told else _hint(conflict, loop)
         is_new = hint not in {blocker.hint for blocker in found}
         found.append(Blocker(conflict.reason.code, _said(conflict), conflict.spans, hint if is_new else ""))
     return [*found, *last]
@@ -494,7 +498,10 @@ def _said(conflict: Conflict) -> tuple[str, ...]:
     return (*said, message) if message else said
 
 
-def _hint(conflict: Conflict) -> str:
+def _hint(conflict: Conflict, loop: LoopPlan) -> str:
+    """What would help: maybe nothing where blocks that hand its scalars on would take longer than one worker does."""
+    if conflict.reason.code == "ORN104" and any(one.code == "ORN120" for one in sizing_reasons(loop)):
+        return conflict.reason.hint + OR_LEAVE
     is_needed = any(dependence.kind == "flow" and dependence.exact for dependence in conflict.dependences)
     is_plain = conflict.reason.code == "ORN101" and conflict.reason.hint != Hint.STEP
     return Hint.NEEDED if is_needed and is_plain else conflict.reason.hint
