@@ -109,10 +109,12 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
     """Every `for` around a loop and in it, with its verdict; one for loops that one statement stands for."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
     carrying = {one.index for one in plan.verdicts if one.carried and not one.copies}
+    left = {one.index for one in plan.verdicts if any(reason.code == "ORN110" for reason in one.reasons)}
     rounds = "its rounds overlap" if loop.rounds_overlap else "each round is done before the next begins"
     found = []
     for outer in loops_around(loop, plan):
-        around = ["serial, around the loop", rounds, *([verdicts[outer.index]] if outer.index in verdicts else [])]
+        overlap = [] if outer.index in left else [rounds]  # a round may have to be done for what decides on leaving
+        around = ["serial, around the loop", *overlap, *([verdicts[outer.index]] if outer.index in verdicts else [])]
         found.append(ForLine(outer.span.in_source, "; ".join(around), is_around=True))
     inside = [node for node in every(For, loop.nest.loops[0]) if node.index in verdicts]
     for one in scans_of(loop):
@@ -137,7 +139,7 @@ def verdict_on_for(verdict: Verdict, function: Function) -> str:
     said += [in_source_names(reason, function).told for reason in verdict.reasons]
     if not said and verdict.private:
         return f"parallel given {listed(list(verdict.private))} of its own for each iteration"
-    return "; ".join(said) or "parallel by itself"
+    return "; ".join(dict.fromkeys(said)) or "parallel by itself"
 
 
 def runs_on(loop: LoopPlan) -> list[str]:
