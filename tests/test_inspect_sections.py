@@ -93,10 +93,17 @@ def of_squares(A, out):
             out[i] += A[i, j]
 
 
+def of_slices(indptr, values, out):
+    for i in range(len(out)):
+        for value in values[indptr[i] : indptr[i + 1]]:
+            out[i] += value
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "why"),
     [
         (of_rows, (np.arange(101), np.ones(100), np.ones(100)), "goes over a range that is read from `indptr`:"),
+        (of_slices, (np.arange(101), np.ones(100), np.ones(100)), "goes over a range that is read from `indptr`:"),
         (first_above, (np.ones((50, 50)), np.ones(50)), "has a `break` in line "),
         (of_squares, (np.ones((7, 49)), np.ones(7)), "goes over a range whose bounds or step are not sums of"),
     ],
@@ -105,6 +112,26 @@ def test_one_reason_is_named_why_an_inner_loop_is_taken_to_be_serial(function, a
     text = told(function, *arguments)
     assert why in text
     assert "affine" not in text
+
+
+def until_small(x, y, rounds):
+    for _ in range(rounds):
+        change = 0.0
+        for i in range(len(x)):
+            change += abs(y[i] - x[i])
+            y[i] = 0.5 * (x[i] + y[i])
+        if change < 1e-3:
+            break
+
+
+def test_rounds_that_may_be_the_last_are_not_said_to_overlap():
+    text = told(until_small, np.ones(ROWS), np.zeros(ROWS), 20)
+    assert "overlap" not in text
+    assert (
+        "serial, around the loop; one round after another; carries dependences over y; `break` ends the loop early"
+        in text
+    )
+    assert text.split("each for")[1].count("`break` ends the loop early") == 1
 
 
 # ---------------------------------------------------------------- conflicts, and simpler strategies

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from orion.dependence.access import Dependence, LoopDependences
@@ -12,7 +12,22 @@ from orion.dependence.study import Study, study_nest
 from orion.ir.assigned import assigned_by, own_level
 from orion.ir.function import written_names
 from orion.ir.kept import kept
-from orion.ir.nodes import Break, Continue, For, If, Node, Range, Subscript, While, children, every, names_in
+from orion.ir.nodes import (
+    Assign,
+    Break,
+    Continue,
+    Expr,
+    For,
+    If,
+    Node,
+    Range,
+    Subscript,
+    Var,
+    While,
+    children,
+    every,
+    names_in,
+)
 from orion.ir.program import LoopNest, OfNewOrder, form_of
 from orion.ir.types import Types
 from orion.passes.between import SYNTHETIC
@@ -126,9 +141,9 @@ def _why_not_studied(loop: For, nest: LoopNest) -> str:
     """Why the dependences between the trips of an inner loop are not looked for."""
     if not isinstance(loop.space, Range):
         return "goes over the stored elements of a sparse array"
-    bounds = (loop.space.start, loop.space.stop, loop.space.step)
     written = written_names(nest.function)
-    arrays = dict.fromkeys(f"`{one.base.name}`" for one in every(Subscript, *bounds) if one.base.name in written)
+    read = every(Subscript, *_values((loop.space.start, loop.space.stop, loop.space.step), nest))
+    arrays = dict.fromkeys(f"`{one.base.name}`" for one in read if one.base.name in written)
     if arrays:
         return f"goes over a range that is read from {' and '.join(arrays)}"
     leaving = next((one for one in own_level(loop.body) if isinstance(one, Break | Continue)), None)
@@ -137,6 +152,18 @@ def _why_not_studied(loop: For, nest: LoopNest) -> str:
     if not is_dimension(loop, _loops_around(nest.loops[0], loop)):
         return "goes over a range whose bounds or step are not sums of integers and of constant multiples of integers"
     return "uses scalars from outside of it, or subscripts, in a way that is not analysed"
+
+
+def _values(bounds: Iterable[Expr], nest: LoopNest) -> list[Expr]:
+    """Bounds of a loop, and what a nest sets the names in them to."""
+    found, waiting, seen = list(bounds), names_in(*bounds), set[str]()
+    set_to = [(one.target.name, one.value) for one in every(Assign, *nest.body) if isinstance(one.target, Var)]
+    while waiting:
+        seen |= waiting
+        values = [value for name, value in set_to if name in waiting]
+        found += values
+        waiting = names_in(*values) - seen
+    return found
 
 
 def _inner_loops(loop: For) -> list[For]:

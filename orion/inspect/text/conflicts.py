@@ -96,7 +96,7 @@ def _iterations(dependence: Dependence, loop: LoopPlan) -> str:
     is_said = written_names(loop.nest.function).issuperset(re.findall(r"[A-Za-z_]\w*", " ".join(dims)))
     if words != DIFFERENT or len(dims) == 1 or not is_said:
         return words
-    return f"iterations that need not have the same {' or '.join(dims)}"
+    return f"iterations that need not have the same {', '.join(dims[:-1])} or {dims[-1]}"
 
 
 def _reason(group: list[Dependence], loop: LoopPlan) -> Reason:

@@ -111,9 +111,13 @@ IN_TURN = "one round after another"
 
 
 def rounds_in_words(outer: Span, plan: FunctionPlan) -> str:
-    """How the rounds of a serial loop of the source follow each other. They overlap where one loop is planned in it."""
-    inside = [loop for loop in plan.loops if any(outer.place == one.span.place for one in loops_around(loop, plan))]
-    overlap = len(inside) == 1 and inside[0].rounds_overlap and inside[0].runs_on > 1
+    """How the rounds of a serial loop of the source follow each other. They overlap where one loop is planned in it, and
+    no round decides whether there is another."""
+    around = [(loop, one) for loop in plan.loops for one in loops_around(loop, plan) if outer.place == one.span.place]
+    inside = [loop for loop, _ in around]
+    left = {one.index for one in plan.verdicts if any(reason.code == "ORN110" for reason in one.reasons)}
+    is_left = any(one.index in left for _, one in around)
+    overlap = len(inside) == 1 and inside[0].rounds_overlap and inside[0].runs_on > 1 and not is_left
     return "rounds overlap" if overlap else IN_TURN
 
 
@@ -161,7 +165,7 @@ def verdict_on_for(verdict: Verdict, function: Function) -> str:
     said += [in_source_names(reason, function).told for reason in verdict.reasons]
     if not said and verdict.private:
         return f"parallel given {listed(list(verdict.private))} of its own for each iteration"
-    return "; ".join(said) or "parallel by itself"
+    return "; ".join(dict.fromkeys(said)) or "parallel by itself"
 
 
 def runs_on(loop: LoopPlan) -> list[str]:
