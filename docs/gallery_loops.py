@@ -78,8 +78,8 @@ FIELDS = (
             Entry(
                 "convolve",
                 "Convolution",
-                "No pixel needs another. Orion shares out rows (`1d`), as it cannot exclude that two pixels of a row are "
-                "the same element of `out`.",
+                "No pixel needs another. Orion shares out rows (`1d`), as it cannot exclude that two pixels of a row "
+                "are the same element of `out`.",
             ),
             Entry("sobel", "Edges by Sobel's filter", "Pixels are independent, and a maximum goes over all of them."),
             Entry(
