@@ -9,7 +9,7 @@ import pytest
 import orion
 from benchmarks.polybench.kernels import KERNELS
 from orion.inspect.text.conflicts import conflicts_of
-from orion.inspect.text.telling import loops_around
+from orion.inspect.text.fors import loops_around
 from orion.plan.explain import is_certain, witness_pair
 from tests.oracles.brute_force import record
 from tests.trap_loops import TRAPS

@@ -12,7 +12,7 @@ import pytest
 
 import orion
 from benchmarks.everyday.factors import word2vec
-from orion.inspect.text.telling import each_for
+from orion.inspect.text.fors import each_for
 from orion.inspect.text.text import NARROWEST, WIDTH, plan_text, tree_text
 from orion.inspect.tree.html import tree_table
 from orion.inspect.tree.text import shortened, totals, tree_lines

@@ -11,8 +11,9 @@ from orion.arrays.policies import LocalSgd
 from orion.cost.local_arrays import SizedLocalArray
 from orion.cost.placement import Placement
 from orion.dependence.access import Access, Choice, Dependence
+from orion.inspect.text.fors import verdicts_of
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.telling import exits_of, inductions_of, rows_of, scans_of, stands_of, verdicts_of
+from orion.inspect.text.telling import exits_of, inductions_of, rows_of, scans_of, stands_of
 from orion.inspect.text.where import where_the_work_is
 from orion.inspect.tree.data import tree_to_dict
 from orion.inspect.tree.view import Tree, tree_of

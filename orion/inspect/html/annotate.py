@@ -8,8 +8,8 @@ from html import escape
 from orion.cost.candidate import Strategy
 from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import told_conflicts
+from orion.inspect.text.fors import each_for
 from orion.inspect.text.names import in_names_here, is_sure_name
-from orion.inspect.text.telling import each_for
 from orion.inspect.text.where import lines_run
 from orion.inspect.text.words import choice_in_words
 from orion.inspect.tree.view import MOST

@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import Conflict, told_conflicts
+from orion.inspect.text.fors import each_for, loops_around
 from orion.inspect.text.names import as_shown
 from orion.inspect.text.order import order_in_words
 from orion.inspect.text.parts import Told, new_order, tiles_in_words
@@ -28,13 +29,11 @@ from orion.inspect.text.telling import (
     considered,
     copied_in,
     data,
-    each_for,
     exits,
     flattened,
     fused_with,
     has_sent,
     inductions,
-    loops_around,
     makes,
     notes,
     private_arrays,
@@ -43,7 +42,7 @@ from orion.inspect.text.telling import (
     scans,
     shuffled,
     why_not,
-)  # fmt: skip
+)
 from orion.inspect.text.words import counted, iterations_in_words, place
 from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines

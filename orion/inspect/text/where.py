@@ -7,8 +7,9 @@ from typing import assert_never
 
 from orion.dataclass import dataclass, replace
 from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
+from orion.inspect.text.fors import verdict_on_for
 from orion.inspect.text.parts import lines_of
-from orion.inspect.text.telling import blockers, such_as, verdict_on_for
+from orion.inspect.text.telling import blockers, such_as
 from orion.inspect.text.words import counted, in_written_names, lines_in_words, place, time_in_words
 from orion.ir.function import Function, in_users_words, written_names
 from orion.ir.nodes import Assign, Call, Evaluate, For, Node, Return, every, walk

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from orion.dataclass import dataclass, replace
-from orion.inspect.text.telling import IN_TURN, loops_around, rounds_in_words, signature
+from orion.inspect.text.fors import IN_TURN, loops_around, rounds_in_words
+from orion.inspect.text.telling import signature
 from orion.inspect.text.where import where_the_work_is
 from orion.inspect.tree.words import Parts, how_it_is_inside, how_it_runs, how_parts_run, part_of_work
 from orion.ir.function import Function, SourceFor, in_users_words
