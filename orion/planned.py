@@ -66,9 +66,8 @@ class Plan:
     step, and docs/reference/glossary.md for its words.
     """
 
-    # `arrays` are the sparse arrays of the call; a plan made without arguments has none, and no schedule. `checks` are
-    # the bounds checks of the planned loops. `again` makes the plan of the same call for other sizes. `reads` lists
-    # what tiles read, for estimates on several nodes. `looked`: index arrays were inspected for it.
+    # `arrays`: the sparse ones of the call; none, and so no schedule, where it was made without arguments. `again`: the
+    # plan of the call for other sizes. `reads`: what tiles read, for several nodes. `looked`: index arrays, inspected.
 
     function: FunctionPlan
     sizes: Sizes
@@ -83,11 +82,8 @@ class Plan:
 
     @property
     def loops(self) -> tuple[LoopPlan, ...]:
-        """One `LoopPlan` per planned loop of the source, in textual order.
-
-        A reordered loop has `parts`, the loops that run instead of it. Its strategy is the weakest of theirs, the one
-        with most waiting.
-        """
+        """One `LoopPlan` per planned loop of the source, in textual order. A reordered loop has `parts`, the loops that
+        run instead of it; its strategy is the weakest of theirs."""
         return loops_of_source(self.function)
 
     @property
@@ -129,10 +125,8 @@ class Plan:
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        """The dependences between iterations of the loops as written: array, kind, both accesses, distance.
-
-        Where a reordered loop carries none itself, they are those of its parts.
-        """
+        """The dependences between iterations of the loops as written: array, kind, both accesses, distance. Where a
+        reordered loop carries none itself, they are those of its parts."""
         found = (part for loop in self.loops for part in (loop, *(() if loop.dependences else loop.parts)))
         return tuple(dependence for part in found for dependence in part.dependences)
 
@@ -148,10 +142,8 @@ class Plan:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Conditions of this plan on sizes and integers of a call, as expressions of Python: "lo >= 0".
-
-        Each call checks them. A call for which one does not hold gets another plan.
-        """
+        """Conditions of this plan on sizes and integers of a call, as expressions of Python: "lo >= 0". Each call
+        checks them. A call for which one does not hold gets another plan."""
         return conditions_in_words(self.function.program.function, dict(self.function.types))
 
     @property

@@ -111,7 +111,7 @@ def test_of_a_right_loop_nothing_differs_and_all_workers_ran(two_workers):
     assert scale.last_run is None
     text = str(found)
     assert text.startswith("scale: the results are the same.")
-    assert "bit for bit" in text
+    assert "which must have the same bits" in text
     assert repr(found) == "<orion.Verification of scale: same>"
 
 
