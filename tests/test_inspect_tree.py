@@ -16,7 +16,8 @@ from orion.inspect.text.fors import each_for
 from orion.inspect.text.text import NARROWEST, WIDTH, plan_text, tree_text
 from orion.inspect.tree.html import tree_table
 from orion.inspect.tree.text import shortened, totals, tree_lines
-from orion.inspect.tree.view import MOST, Tree, TreeLine, code_of, tree_of
+from orion.inspect.tree.view import MOST, Tree, TreeLine, tree_of
+from orion.plan.called import code_of
 from orion.plan.source_plans import loops_of_source
 from tests.inspect_loops import CASES, plan_of
 

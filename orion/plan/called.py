@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 from orion.dataclass import dataclass
 from orion.ir.function import Function, SourceFor
@@ -42,14 +42,16 @@ def loops_called(function: Function, loops: Sequence[LoopPlan]) -> tuple[Called,
 def code_of_loop(function: Function, span: Span) -> str:
     """Return the header of a `for` of the source, or the first line of the statement at a span."""
     header = next((one for one in function.fors if one.span == span), None)
-    return _code(function.source, (span.line,) if header is None else _lines(header))
+    return code_of(function.source, span.line) if header is None else header_of(header, function.source)
 
 
-def _lines(header: SourceFor) -> Iterable[int]:
-    return range(header.span.line, header.span.end_line + 1)
+def header_of(one: SourceFor, source: SourceText) -> str:
+    """Return the header of a `for` in one line, without comments and the colon at its end."""
+    return code_of(source, *range(one.span.line, one.span.end_line + 1))
 
 
-def _code(source: SourceText, lines: Iterable[int]) -> str:
+def code_of(source: SourceText, *lines: int) -> str:
+    """Return lines of the source as one, without comments and a colon at its end."""
     text = " ".join(filter(None, (without_comment(source.line(line)).strip() for line in lines)))
     return text.removesuffix(":").rstrip()
 

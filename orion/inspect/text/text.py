@@ -46,8 +46,9 @@ from orion.inspect.text.telling import (
 from orion.inspect.text.words import counted, iterations_in_words, place
 from orion.inspect.tree.options import option_rows
 from orion.inspect.tree.text import totals, tree_lines
-from orion.inspect.tree.view import MOST, Tree, code_of, tree_of
+from orion.inspect.tree.view import MOST, Tree, tree_of
 from orion.ir.function import in_users_words
+from orion.plan.called import code_of
 from orion.plan.plan import FunctionPlan, Inspected, LoopPlan
 from orion.plan.shares import by_cost
 from orion.plan.source_plans import loops_of_source

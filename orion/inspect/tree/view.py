@@ -16,11 +16,12 @@ from orion.ir.function import Function, SourceFor, in_users_words
 from orion.ir.nodes import Call, For, Var, every, walk
 from orion.ir.program import Repeat, Step, blocks_of
 from orion.ir.types import ArrayType, Types
+from orion.plan.called import code_of, header_of
 from orion.plan.parallelism import LITTLE
 from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, ReorderedSingle, Single, is_of_source
 from orion.plan.shares import predicted_ns, shares
 from orion.plan.source_plans import source_plans
-from orion.source import SourceText, Span, without_comment
+from orion.source import SourceText, Span
 
 MOST = 10
 """How many loops a view shows; the rest is a line."""
@@ -159,7 +160,7 @@ class _Builder:
         around = {place_of(outer.span) for loop in self.plan.loops for outer in loops_around(loop, self.plan)}
         deeper = self._in_statements()
         for place, one in fors.items():
-            line = TreeLine(one.line, one.depth + deeper[place], header(one, self.function.source), "")
+            line = TreeLine(one.line, one.depth + deeper[place], header_of(one, self.function.source), "")
             if place in self.groups:
                 yield place, self._filled(line, place)
             elif place in around:
@@ -268,11 +269,6 @@ def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seco
     )
 
 
-def code_of(source: SourceText, line: int) -> str:
-    """Return a line of the source as headers are shown: without its comment and the colon at its end."""
-    return without_comment(source.line(line)).strip().removesuffix(":").rstrip()
-
-
 def placed_lines(
     plan: FunctionPlan, predicted: Seconds | None = None, measured: Seconds | None = None
 ) -> list[tuple[Place, TreeLine]]:
@@ -291,13 +287,6 @@ def groups_of(plan: FunctionPlan) -> dict[Place, list[LoopPlan]]:
     for loop in source_plans(plan):
         groups.setdefault(_place_of_loop(loop, plan), []).append(loop)
     return groups
-
-
-def header(one: SourceFor, source: SourceText) -> str:
-    """Return the header of a `for` as it is written, in one line."""
-    lines = [without_comment(source.line(at)).strip() for at in range(one.span.line, one.span.end_line + 1)]
-    text = " ".join(filter(None, lines))
-    return text.removesuffix(":").rstrip() if text.startswith("for ") or not text else text
 
 
 def _place_of_loop(loop: LoopPlan, plan: FunctionPlan) -> Place:
