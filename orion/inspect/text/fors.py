@@ -48,7 +48,7 @@ def verdicts_of(loop: LoopPlan, plan: FunctionPlan) -> tuple[Verdict, ...]:
 
 
 def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
-    """Every `for` around a loop and in it, with its verdict; the array statements inside have none."""
+    """Every `for` around a loop and in it, with its verdict; so has an array statement inside that writes elements."""
     verdicts = {one.index: verdict_on_for(one, plan.program.function) for one in plan.verdicts}
     carrying = {one.index for one in plan.verdicts if one.carried and not one.copies}
     found = []
@@ -70,9 +70,10 @@ def each_for(loop: LoopPlan, plan: FunctionPlan) -> list[ForLine]:
 
 
 def _is_told(node: For, loop: LoopPlan) -> bool:
-    """Whether a loop has a row: a `for`, or the array statement that is planned; not one inside of it."""
+    """Whether a loop has a row: a `for`, the array statement that is planned, or one inside that writes elements. One
+    that makes an array anew has none."""
     written = loop.nest.function.source.line(node.span.line)[node.span.column :]
-    return node is loop.nest.loops[0] or written.startswith("for ")
+    return node is loop.nest.loops[0] or written.startswith("for ") or "[" in written.partition("=")[0]
 
 
 def verdict_on_for(verdict: Verdict, function: Function) -> str:
