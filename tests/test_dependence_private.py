@@ -297,7 +297,7 @@ def test_the_plan_says_so_and_every_view_has_it():
     text = " ".join(str(plan).split())
     assert f"private row, written in line {loop.private_arrays[0].span.line} before it is read" in text
     assert "each iteration has its own, and that of the last one is kept" in text
-    assert "row 96 bytes each tile has one of its own; the last tile has the array" in text
+    assert "row each tile has one of its own; the last tile has the array" in text
     assert plan.to_dict()["loops"][0]["private_arrays"] == ["row"]
     assert "each iteration has its own" in plan._repr_html_()
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import subprocess
+import tempfile
 from itertools import pairwise
 from pathlib import Path
 
@@ -155,12 +156,17 @@ MODES = [(0o444, 0o777, 13), (0o666, 0o555, 13), (0o666, 0o777, 0)]
 
 
 @pytest.mark.parametrize(("of_file", "of_folder", "status"), MODES)
-def test_permissions_are_kept_to(of_file, of_folder, status):
+def test_permissions_are_kept_to(of_file, of_folder, status, monkeypatch, tmp_path_factory):
+    with tempfile.TemporaryDirectory() as place:  # pytest's own folders are closed to other users
+        monkeypatch.chdir(place)
+        check_permissions(of_file, of_folder, status)
+        monkeypatch.chdir(tmp_path_factory.getbasetemp())
+
+
+def check_permissions(of_file, of_folder, status):
     path = written(TEXT, "inner/train.py")
     path.chmod(of_file)
     path.parent.chmod(of_folder)
-    for parent in Path.cwd().parents[:2]:
-        parent.chmod(parent.stat().st_mode | 0o001)
     Path.cwd().chmod(0o755)
     file = read_file(path)
     assert as_nobody(lambda: file.write(MENDED)) == status

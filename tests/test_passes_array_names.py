@@ -375,8 +375,8 @@ def test_sections_of_a_plan_call_arrays_by_their_names_in_its_loops(function, wr
     sections = [one for one in str(plan).split("\n\n") if one.startswith("  data ")]
     assert len(sections) > 1
     for section in sections:
-        rows = dict(re.findall(r"(\w+) {2,}(nothing|16 bytes)", section))
-        assert rows == {"u": "16 bytes", written: "nothing"}
+        rows = dict(re.findall(r"(\w+) {2,}each worker touches its own part, along axis 0 with i(.*)", section))
+        assert rows == {"u": ", and 1 past each end", written: ""}
     for view in (str(plan), plan._repr_html_()):
         assert "<td><code>new</code></td><td><code>u</code></td>" not in view  # it reads `u`, and writes `new`
         assert "of the source" not in view
