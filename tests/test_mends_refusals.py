@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orion.cli.cli import main
-from orion.cli.mends.refusals import edit_of
+from orion.cli.mends.refusals import edits_of
 from orion.cli.mends.text import applied
 from orion.source import Replacement, Span
 
@@ -63,6 +63,36 @@ MENDED = {
         "        a = b = 1.0\n        a, b = c, d = b, a\n        out[i] = a + c\n", None,
     ),
     "calls that would be made twice": ("        a, b = divmod(abs(i), 3)\n        out[i] = a + b\n", None),
+    "what a file imports already": (
+        "        import numpy as np\n        out[i] = np.sqrt(x[i])\n", "        out[i] = np.sqrt(x[i])\n",
+    ),
+    "what a file does not import": ("        import math\n        out[i] = math.sqrt(x[i])\n", None),
+    "a limit of two": (
+        "        W[i] = np.clip(W[i], 1.0, None)\n", "        W[i] = np.maximum(W[i], 1.0)\n",
+    ),
+    "a range that has a name": (
+        "        three = range(3)\n        for j in three:\n            out[i] += x[j]\n        for j in three:\n"
+        "            out[i] -= W[i, j]\n",
+        "        for j in range(3):\n            out[i] += x[j]\n        for j in range(3):\n"
+        "            out[i] -= W[i, j]\n",
+    ),
+    "a function that has a name": (
+        "        g = np.sqrt\n        out[i] = g(x[i]) + g(2.0)\n", "        out[i] = np.sqrt(x[i]) + np.sqrt(2.0)\n",
+    ),
+    "items that two loops would share": (
+        "        t = enumerate(x)\n        for j, v in t:\n            out[i] += v\n        for j, v in t:\n"
+        "            out[i] += v\n", None,
+    ),
+    "items that are gone after one iteration": (
+        "        t = enumerate(x)\n        for k in range(2):\n            for j, v in t:\n"
+        "                out[i] += v\n", None,
+    ),
+    "a range of a name that changes": (
+        "        m = 2\n        t = range(m)\n        m = 3\n        for j in t:\n            out[i] += x[j]\n", None,
+    ),
+    "one of two functions": (
+        "        g = np.sqrt\n        if x[i] > 0.0:\n            g = np.exp\n        out[i] = g(x[i])\n", None,
+    ),
 }  # fmt: skip
 
 
@@ -120,5 +150,5 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 def test_edits(name):
     text, (start, end), new, after = EDITS[name]
-    edit = edit_of(text, Replacement(Span("a.py", 1, start, 1, end), new))
-    assert (None if edit is None else applied(text, [edit])) == after
+    edits = edits_of(text, Replacement(Span("a.py", 1, start, 1, end), new))
+    assert (None if edits is None else applied(text, edits)) == after

@@ -23,7 +23,7 @@ from orion.cli.guess import Known, guess_types
 from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.mends.command import mend_file
 from orion.cli.mends.mending import Mended
-from orion.cli.mends.refusals import fix_of
+from orion.cli.mends.refusals import fixes_of
 from orion.cli.mends.text import read_file
 from orion.cli.pages import CODE, page_of
 from orion.cli.shown import in_columns, show
@@ -400,12 +400,12 @@ def _plans(asked: Iterable[Asked], given: Given) -> tuple[list[Plan], list[Refus
     return plans, refusals
 
 
-def _fix(error: Exception, path: Path) -> Replacement | None:
+def _fix(error: Exception, path: Path) -> tuple[Replacement, ...]:
     """What the error of a file says to write there."""
     found = error.replacement if isinstance(error, OrionError) else None
     if found is None or found.span.file != str(path) or found.span.inlined:
-        return None
-    return fix_of(read_file(path).text, found)
+        return ()
+    return fixes_of(read_file(path).text, found)
 
 
 def _place_of(message: str, function: AnyFunction) -> Span:

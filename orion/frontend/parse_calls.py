@@ -14,7 +14,7 @@ import numpy as np
 from orion.errors import did_you_mean
 from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
-from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS
+from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS, SPACES
 from orion.frontend.rewritten import same_call, stored_result, without_order
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Const, Expr
@@ -120,8 +120,9 @@ def check_callable(node: ast.Call, scope: Scope) -> None:
     name = getattr(function, "__name__", "")
     if name in CALLS and function is getattr(builtins, name, MISSING):
         refusal = CALLS[name]
-        text = same_call(node, name)
-        raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint, replaced_by=text)
+        what, is_named = f"{refusal.what} is not supported", name in SPACES
+        text = ast.unparse(node) if is_named else same_call(node, name)
+        raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, is_named=is_named)
     if isinstance(function, type) and function in OBJECTS_MADE:
         made = OBJECTS_MADE[function]
         what = f"`{ast.unparse(node)}` makes a {made}, and is not supported"

@@ -188,9 +188,8 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
         return scope.refuse(node, f"`{written}` is a class", OBJECTS, hint, is_wrong=True)
     if isinstance(value, ModuleType) or (callable(value) and hasattr(value, "__name__")):
         what = "a module" if isinstance(value, ModuleType) else "a function"
-        return scope.refuse(
-            node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
-        )
+        what, hint = f"`{written}` is {what} used as a value", "name the function where it is called"
+        return scope.refuse(node, what, OBJECTS, hint, replaced_by=written, is_named=True)
     if isinstance(value, Accumulator):
         what, why = f"`{written}` is an accumulator from outside the function", "a call is given what it adds to"
         return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)

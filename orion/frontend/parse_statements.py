@@ -16,7 +16,7 @@ from orion.frontend.parts import as_one_subscript
 from orion.frontend.raising import parse_assert, parse_raise
 from orion.frontend.ranges import trips_of
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS, STATEMENTS
-from orion.frontend.rewritten import ends_names, one_by_one
+from orion.frontend.rewritten import ends_names, is_imported, one_by_one
 from orion.frontend.scope import Scope, all_nodes, assigned_names
 from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
@@ -121,8 +121,8 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
             return [Pass(scope.span(node))]
         case _:
             refusal = STATEMENTS[type(node)]
-            what, ends = f"{refusal.what} is not supported", ends_names(node)
-            raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by="" if ends else None)
+            what, needless = f"{refusal.what} is not supported", ends_names(node) or is_imported(node, scope.globals)
+            raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by="" if needless else None)
 
 
 def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+
+BAR = ("desc", "total", "leave")
+"""The first arguments of a progress bar after what it goes through."""
 
 ATOMS = ast.Name | ast.Constant | ast.Subscript | ast.Attribute | ast.Call
 """What needs no parentheses as an operand."""
@@ -92,9 +96,31 @@ def stored_result(call: ast.Call) -> str | None:
             return None
 
 
+def bar_by_names(call: ast.Call) -> str | None:
+    """`tqdm(x, "rows")` as `tqdm(x, desc="rows")`, and `tqdm(iterable=x)` as `tqdm(x)`."""
+    spaces = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "iterable")]
+    options = [ast.keyword(name, value) for name, value in zip(BAR, call.args[1:], strict=False)]
+    if len(spaces) != 1 or len(call.args) > len(BAR) + 1:
+        return None
+    keywords = [one for one in call.keywords if one.arg != "iterable"]
+    return ast.unparse(ast.Call(call.func, spaces, [*options, *keywords]))
+
+
 def ends_names(node: ast.stmt) -> bool:
     """Whether a statement does nothing but `del` names."""
     return isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
+
+
+def is_imported(node: ast.stmt, known: Mapping[str, object]) -> bool:
+    """Whether a statement imports what the file has under the same names: known are those from outside the function."""
+    match node:
+        case ast.Import(names):
+            found = [(one.asname or one.name, sys.modules.get(one.name)) for one in names]
+        case ast.ImportFrom(str(module), names, 0):
+            found = [(one.asname or one.name, getattr(sys.modules.get(module), one.name, None)) for one in names]
+        case _:
+            return False
+    return all(value is not None and known.get(name) is value for name, value in found)
 
 
 def _without_parentheses(node: ast.expr) -> str:

@@ -27,11 +27,11 @@ OTHERS = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a function has no plan, and where; `fix` is what to write where that does the same."""
+    """Why a function has no plan, and where; `fix` is what to write, where that does the same."""
 
     message: str
     span: Span
-    fix: Replacement | None = None
+    fix: tuple[Replacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Result:
     level: str
     message: str
     spans: tuple[Span, ...]
-    fix: Replacement | None = None
+    fix: tuple[Replacement, ...] = ()
 
 
 def sarif_log(
@@ -101,19 +101,23 @@ def _result(one: _Result, rules: Sequence[str], root: Path) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [_place(first, root)],
     }
-    if one.fix is not None:
+    if one.fix:
         found["fixes"] = [_fix(one.fix, root)]
     if others:
         found["relatedLocations"] = [_place(span, root) for span in others]
     return found
 
 
-def _fix(fix: Replacement, root: Path) -> dict[str, Any]:
-    place = _place(fix.span, root)["physicalLocation"]
-    change = {"deletedRegion": place["region"], "insertedContent": {"text": fix.text}}
-    words = f"write `{fix.text}`" if fix.text else "leave it out"
-    changes = [{"artifactLocation": place["artifactLocation"], "replacements": [change]}]
-    return {"description": {"text": words}, "artifactChanges": changes}
+def _fix(fix: Sequence[Replacement], root: Path) -> dict[str, Any]:
+    """The changes of one file."""
+    places = [_place(one.span, root)["physicalLocation"] for one in fix]
+    changes = [
+        {"deletedRegion": place["region"], "insertedContent": {"text": one.text}}
+        for one, place in zip(fix, places, strict=True)
+    ]
+    words = [f"write `{one.text}`" for one in fix if one.text] or ["leave it out"]
+    change = {"artifactLocation": places[0]["artifactLocation"], "replacements": changes}
+    return {"description": {"text": words[0]}, "artifactChanges": [change]}
 
 
 def _place(span: Span, root: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from orion.typing.complex_types import check_complex
 from orion.typing.functions import ALONG, Form, Known, known
 from orion.typing.problems import TypeProblem
 from orion.typing.results import NOT_BY_NUMBA, conversion, converted
-from orion.typing.rewritten import with_fewer, without_argument
+from orion.typing.rewritten import with_fewer, with_one_limit, without_argument
 from orion.typing.value_type import ValueType
 
 INSTEAD = {
@@ -41,7 +41,8 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
             )
             raise TypeProblem(what, NOT_BY_NUMBA, hint, replaced_by=text)
     if any(kind.dtype == "none" for kind in types):
-        raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
+        hint = "leave it out, or use a number, such as -1 or np.nan"
+        raise TypeProblem(f"`{name}` is given None", "", hint, replaced_by=with_one_limit(call))
     found = row.result(Arguments(call, types, dtypes, single))
     fills = name in ("np.full", "np.full_like")
     converts = fills or row.result in (conversion, converted) or (row.form is Form.SUM and "dtype" in dtypes)

@@ -103,6 +103,17 @@ def open_linspace(call: Call, types: Sequence[ValueType]) -> str | None:
     return print_expr(Binary("+", Binary("*", Call("np.arange", (number,), span), step, span), start, span))
 
 
+def with_one_limit(call: Call) -> str | None:
+    """`np.clip` between None and a number."""
+    match call.function, call.arguments:
+        case "np.clip", (array, Const(None), limit) if not call.keywords and limit != Const(None, limit.span):
+            return print_expr(Call("np.minimum", (array, limit), call.span))
+        case "np.clip", (array, limit, Const(None)) if not call.keywords and limit != Const(None, limit.span):
+            return print_expr(Call("np.maximum", (array, limit), call.span))
+        case _:
+            return None
+
+
 def product_in_place(statement: Update) -> str | None:
     """`A @= B` as `A[:] = A @ B`."""
     match statement:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from orion.cli.mends.kinds import KINDS, Edits, Site
-from orion.cli.mends.refusals import edit_of, shown
+from orion.cli.mends.refusals import edits_of, shown
 from orion.cli.mends.text import Source, applied
 from orion.dataclass import dataclass
 from orion.planned import Plan
@@ -73,11 +73,11 @@ def _planned_function(text: str, name: str, plan_of: PlanOf) -> _Step | None:
         found = plan_of(text, name)
         if isinstance(found, Plan):
             return _Step(text, found, tuple(notes))
-        edit = None if found is None else edit_of(text, found)
-        if found is None or edit is None:
+        edits = None if found is None else edits_of(text, found)
+        if found is None or edits is None:
             return None
         notes.append(f"line {found.span.line}, `{name}`: {shown(text, found)}")
-        text = applied(text, [edit])
+        text = applied(text, edits)
     return None
 
 

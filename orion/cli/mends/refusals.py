@@ -6,6 +6,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 
+from orion.cli.mends.inlining import inlined
 from orion.cli.mends.text import Edit, Source, applied
 from orion.source import Replacement, Span
 
@@ -13,8 +14,8 @@ KNOWN = frozenset({"np", "math"})
 """Modules by the names that hints give them."""
 
 
-def edit_of(text: str, wanted: Replacement) -> Edit | None:
-    """Return the change of a file's text that makes a replacement; None where this does not stand for one expression
+def edits_of(text: str, wanted: Replacement) -> list[Edit] | None:
+    """Return the changes of a file's text that make a replacement; None where this does not stand for one expression
     or statement there, or has names that it does not have."""
     try:
         return next(filter(None, _edits(Source(text), wanted)), None)
@@ -22,13 +23,13 @@ def edit_of(text: str, wanted: Replacement) -> Edit | None:
         return None
 
 
-def fix_of(text: str, wanted: Replacement) -> Replacement | None:
-    """Return the replacement as a text for a region, with the parentheses and line ends that it needs."""
-    edit, source = edit_of(text, wanted), Source(text)
-    if edit is None:
-        return None
-    (line, column), (end_line, end_column) = map(source.place, (edit.start, edit.end))
-    return Replacement(Span(wanted.span.file, line, column, end_line, end_column), edit.text)
+def fixes_of(text: str, wanted: Replacement) -> tuple[Replacement, ...]:
+    """Return the replacement as texts for regions, with the parentheses and line ends that they need."""
+    source, found = Source(text), list[Replacement]()
+    for edit in edits_of(text, wanted) or ():
+        (line, column), (end_line, end_column) = map(source.place, (edit.start, edit.end))
+        found.append(Replacement(Span(wanted.span.file, line, column, end_line, end_column), edit.text))
+    return tuple(found)
 
 
 def shown(text: str, wanted: Replacement) -> str:
@@ -36,17 +37,21 @@ def shown(text: str, wanted: Replacement) -> str:
     start, end = _bounds(Source(text), wanted.span)
     before = " ".join(text[start:end].split())
     after = "; ".join(wanted.text.splitlines())
+    if wanted.is_named:
+        return f"`{before}` is written in place of its name"
     return f"`{before}` becomes `{after}`" if after else f"`{before}` is left out"
 
 
-def _edits(source: Source, wanted: Replacement) -> Iterator[Edit | None]:
+def _edits(source: Source, wanted: Replacement) -> Iterator[list[Edit] | None]:
     bounds = _bounds(source, wanted.span)
     if "#" in source.text[slice(*bounds)]:  # a comment would be lost
         return
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.expr | ast.stmt) or (source.start(node), source.end(node)) != bounds:
             continue
-        if isinstance(node, ast.stmt) and not isinstance(node, ast.Expr):
+        if wanted.is_named:
+            yield inlined(source, node) if isinstance(node, ast.expr) else None
+        elif isinstance(node, ast.stmt) and not isinstance(node, ast.Expr):
             yield _with_statements(source, node, wanted.text)
         elif isinstance(node, ast.Expr):
             yield _with_statements(source, node, wanted.text) if not _is_expression(wanted.text) else None
@@ -66,7 +71,7 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _with_expression(source: Source, node: ast.expr, text: str) -> Edit | None:
+def _with_expression(source: Source, node: ast.expr, text: str) -> list[Edit] | None:
     """The change to another expression, in parentheses where the code around would tear it apart."""
     new = ast.parse(text, mode="eval").body
     if not _has_names(new, node):
@@ -75,20 +80,20 @@ def _with_expression(source: Source, node: ast.expr, text: str) -> Edit | None:
     for written in (text, f"({text})"):
         edit = Edit(source.start(node), source.end(node), written)
         if _dumped(applied(source.text, [edit])) == wanted:
-            return edit
+            return [edit]
     return None
 
 
-def _with_statements(source: Source, node: ast.stmt, text: str) -> Edit | None:
+def _with_statements(source: Source, node: ast.stmt, text: str) -> list[Edit] | None:
     """The change to other statements, which have lines of their own; one that is alone in its block becomes `pass`."""
     if not source.stands_alone(node) or not all(_has_names(one, node) for one in ast.parse(text).body):
         return None
     if not text and not _is_only(source.tree, node):
         first, last = source.line_start(node.lineno), source.line_end(node.end_lineno or node.lineno)
-        return Edit(first, last, "")
+        return [Edit(first, last, "")]
     lines = text.splitlines() or ["pass"]
     written = f"{source.newline}{source.indentation(node)}".join(lines)
-    return Edit(source.start(node), source.end(node), written)
+    return [Edit(source.start(node), source.end(node), written)]
 
 
 def _is_only(tree: ast.Module, node: ast.stmt) -> bool:
