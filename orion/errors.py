@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 
 from orion.printable import printable
-from orion.source import SourceText, Span
+from orion.source import Replacement, SourceText, Span
 
 AS_IT_IS = "a call runs it as it is, on one worker, if Numba compiles it"
 """What is added to the error of a plan, where that is so."""
@@ -19,11 +19,13 @@ class OrionError(Exception):
     """The root of all errors raised by Orion.
 
     `is_for_numba`: it is about what Orion cannot analyse, and nothing need be wrong with that: a call runs it as it is,
-    if Numba compiles it. `is_of_sizes`: calls with other sizes may be without it.
+    if Numba compiles it. `is_of_sizes`: calls with other sizes may be without it. `replacement` is what its help says
+    to write, where that means the same as what was refused.
     """
 
     is_for_numba = False
     is_of_sizes = False
+    replacement: Replacement | None = None
 
     def __str__(self) -> str:
         return printable(super().__str__())

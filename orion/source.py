@@ -66,6 +66,21 @@ def _is_running(file: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """What an error says to write: a text for a region of the source, which does the same there; empty where the
+    statement is to be left out. `is_named`: where the region is what a name is given, it is written for that name."""
+
+    span: Span
+    text: str
+    is_named: bool = False
+
+    def told(self, hint: str) -> str:
+        """Return a hint with the text, where it does not have it yet: what is written is what is told."""
+        words = ", then ".join(f"`{line}`" for line in self.text.splitlines())
+        return hint if not words or words in hint or self.is_named else f"{hint}: here {words}"
+
+
+@dataclass(frozen=True, slots=True)
 class SourceText:
     """The lines of one function as its author wrote them.
 

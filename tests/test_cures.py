@@ -144,7 +144,7 @@ def applied() -> dict[Site, str]:
         for one in CURED:
             error = refusal(one)
             frames = frames_of(error)
-            said = help_of(error).splitlines()[0] if help_of(error) else ""
+            said = help_of(error).splitlines()[0].partition(": here `")[0] if help_of(error) else ""
             saying = [site for site in sites if site.says(said)]
             passed = [site for site in saying if site.is_in(frames)]
             found |= dict.fromkeys(passed or (saying if len(saying) == 1 else ()), one.printed)

@@ -22,6 +22,9 @@ from orion.cli.given import Given, UsageError, guessed_note, of_names_not_run, r
 from orion.cli.guess import Known, guess_types
 from orion.cli.loading import LoadedFile, load_functions
 from orion.cli.mends.command import mend_file
+from orion.cli.mends.mending import Mended
+from orion.cli.mends.refusals import fixes_of
+from orion.cli.mends.text import read_file
 from orion.cli.pages import CODE, page_of
 from orion.cli.shown import in_columns, show
 from orion.cli.stages import stages_text
@@ -42,7 +45,7 @@ from orion.prepare import Preparation
 from orion.printable import printable
 from orion.reasons import CODES
 from orion.runtime.session import planned_workers
-from orion.source import Span
+from orion.source import Replacement, Span
 
 AnyFunction = ParallelFunction[..., Any]
 
@@ -128,7 +131,7 @@ def _parser() -> ArgumentParser:
     explain.add_argument("--svg", type=Path, metavar="FILE", help="write the picture of each loop")
     sarif = "write the reasons as SARIF 2.1.0; `-` prints them alone"
     explain.add_argument("--sarif", type=Path, metavar="FILE", help=sarif)
-    explain.add_argument("--fix", action="store_true", help="write mends of serial loops, and print them as a diff")
+    explain.add_argument("--fix", action="store_true", help="write mends of refused and serial loops, and print them")
     explain.add_argument("--diff", action="store_true", help="print the mends that --fix writes")
     explain.add_argument("--check", action="store_true", help="exit with 1 if any loop is serial")
     stages = commands.add_parser("stages", help="print what the compiler makes of a function", description=STAGES)
@@ -224,12 +227,16 @@ def _explain(options: Namespace) -> int:
     is_serial = any(not plan.is_parallel for plan in plans)
     if options.fix or options.diff:
         mends = _mend(asked, given, writes=options.fix)
-        is_serial = sum(not plan.is_parallel for plan in plans) > (mends if options.fix else 0)
+        if options.fix:
+            planned = [plan for one in mends for plan in one.planned]
+            serial = sum(not plan.is_parallel for plan in (*plans, *planned))
+            is_serial = serial > sum(len(one.functions) for one in mends)
+            refusals = refusals[len(planned) :]
     return 2 if is_broken else 1 if refusals or (options.check and is_serial) else 0
 
 
-def _mend(asked: Iterable[Asked], given: Given, *, writes: bool) -> int:
-    """Mend the functions that are asked for; returns how many are parallel by that."""
+def _mend(asked: Iterable[Asked], given: Given, *, writes: bool) -> list[Mended]:
+    """Mend the functions that are asked for, file by file."""
 
     def plan_in(loaded: LoadedFile, name: str) -> Plan:
         function = loaded.functions[name]
@@ -240,7 +247,7 @@ def _mend(asked: Iterable[Asked], given: Given, *, writes: bool) -> int:
     for one in asked:
         names = files.setdefault(one.path, [])
         names += [name for name in one.functions if name not in names]
-    return sum(len(mend_file(path, names, plan_in, writes=writes)) for path, names in files.items())
+    return [mend_file(path, names, plan_in, writes=writes) for path, names in files.items()]
 
 
 def _target(target: str) -> tuple[Path, str]:
@@ -388,9 +395,17 @@ def _plans(asked: Iterable[Asked], given: Given) -> tuple[list[Plan], list[Refus
                 plans.append(plan_function(function, one.loaded.definitions[name], given))
             except (OrionError, ValueError) as error:
                 message = _refusal(error, name, one.loaded)
-                refusals.append(Refusal(message, _place_of(message, function)))
+                refusals.append(Refusal(message, _place_of(message, function), _fix(error, one.path)))
                 print(f"{name}: {message}", file=sys.stderr)
     return plans, refusals
+
+
+def _fix(error: Exception, path: Path) -> tuple[Replacement, ...]:
+    """What the error of a file says to write there."""
+    found = error.replacement if isinstance(error, OrionError) else None
+    if found is None or found.span.file != str(path) or found.span.inlined:
+        return ()
+    return fixes_of(read_file(path).text, found)
 
 
 def _place_of(message: str, function: AnyFunction) -> Span:

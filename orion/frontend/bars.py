@@ -14,11 +14,12 @@ from types import ModuleType
 from typing import Any
 
 from orion.frontend.locate import span_of
+from orion.frontend.rewritten import bar_by_names
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Bar
 from orion.ir.nodes import Break, Call, Count, For, Range, Return, Stmt, every, holds, names_in
 from orion.ir.refuse import unsupported
-from orion.source import SourceText
+from orion.source import Replacement, SourceText
 
 KNOWN = frozenset({"total", "initial"})
 """Options that a run knows by itself."""
@@ -78,10 +79,12 @@ class _Taker(ast.NodeTransformer):
         if not node.args or (len(node.args) > 1 and not counts):
             what = f"`{ast.unparse(node)}` is not taken apart"
             hint = 'write what it goes through first, and options by name: `tqdm(range(n), desc="…")`'
-            raise unsupported(what, span_of(node, self.source), self.source, hint=hint)
+            text, span = None if counts else bar_by_names(node), span_of(node, self.source)
+            found = Replacement(span, text) if text else None
+            raise unsupported(what, span, self.source, hint=hint, replacement=found)
         options = tuple((str(part.arg), self.option(part)) for part in node.keywords if part.arg not in KNOWN)
-        found = getattr(sys.modules[str(getattr(make, "__module__", ""))], "tqdm", None) if counts else make
-        self.found.append(Bar(self.line, found, options))
+        bar = getattr(sys.modules[str(getattr(make, "__module__", ""))], "tqdm", None) if counts else make
+        self.found.append(Bar(self.line, bar, options))
         if not counts:
             return node.args[0]
         return ast.copy_location(ast.Call(ast.copy_location(ast.Name("range", ast.Load()), node), node.args, []), node)

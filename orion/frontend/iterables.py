@@ -187,6 +187,12 @@ class _Reader:
         space = Range(place, found.start, _least(found.stops, span), Const(1, span), span)
         return Iteration((space,), tuple(self.before), first)
 
+    def nothing(self, node: ast.expr) -> Exception:
+        """The refusal of a loop without iterations."""
+        text = None if self.node.orelse else ""
+        what, hint = "this goes through nothing", "leave the loop out"
+        return self.scope.refuse(node, what, "", hint, replaced_by=text, place=self.node)
+
     def counter(self) -> str:
         match self.node.iter, self.node.target:
             case ast.Call(_, [_], []), ast.Tuple([ast.Name(name), _]) if (
@@ -296,7 +302,7 @@ class _Reader:
             case "ndindex" | "ndenumerate", _:
                 raise self.refusal(node)
             case _, ast.Tuple([]) | ast.List([]):
-                raise self.scope.refuse(node, "this goes through nothing", "", "leave the loop out")
+                raise self.nothing(node)
             case _, ast.Tuple(parts) | ast.List(parts):
                 return _one_by_one([self.parsed(part, "item") for part in parts], self.scope.span(node))
             case _:
@@ -321,7 +327,7 @@ class _Reader:
 
     def side_by_side(self, node: ast.Call) -> Items:
         if not node.args:
-            raise self.scope.refuse(node, "this goes through nothing", "", "leave the loop out")
+            raise self.nothing(node)
         strict = [part for part in node.keywords if not (part.arg == "strict" and _is_false(part.value))]
         if strict:
             why = "whether the lengths are equal is not looked at"

@@ -14,7 +14,8 @@ import numpy as np
 from orion.errors import did_you_mean
 from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
-from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS
+from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS, SPACES
+from orion.frontend.rewritten import same_call, stored_result, without_order
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Const, Expr
 from orion.typing.functions import FUNCTIONS, known
@@ -119,7 +120,9 @@ def check_callable(node: ast.Call, scope: Scope) -> None:
     name = getattr(function, "__name__", "")
     if name in CALLS and function is getattr(builtins, name, MISSING):
         refusal = CALLS[name]
-        raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+        what, is_named = f"{refusal.what} is not supported", name in SPACES
+        text = ast.unparse(node) if is_named else same_call(node, name)
+        raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, is_named=is_named)
     if isinstance(function, type) and function in OBJECTS_MADE:
         made = OBJECTS_MADE[function]
         what = f"`{ast.unparse(node)}` makes a {made}, and is not supported"
@@ -130,12 +133,13 @@ def check_callable(node: ast.Call, scope: Scope) -> None:
         raise scope.refuse(node, what, why, DATES.format(ast.unparse(node), letter))
 
 
-def check_keywords(node: ast.Call, scope: Scope) -> None:
-    """Refuse arguments by name that no function here takes."""
+def check_keywords(node: ast.Call, scope: Scope, statement: ast.Expr | None = None) -> None:
+    """Refuse arguments by name that no function here takes; the call may be a statement."""
     for keyword in node.keywords:
         if keyword.arg in REFUSED_KEYWORDS:
-            hint = REFUSED_KEYWORDS[keyword.arg]
-            raise scope.refuse(keyword.value, f"the argument `{keyword.arg}=` is not supported", "", hint)
+            hint, what = REFUSED_KEYWORDS[keyword.arg], f"the argument `{keyword.arg}=` is not supported"
+            text = stored_result(node) if statement is not None else without_order(node, keyword)
+            raise scope.refuse(keyword.value, what, "", hint, replaced_by=text, place=statement or node)
 
 
 def _bind(
@@ -233,7 +237,7 @@ def _unknown(node: ast.Call, scope: Scope, function: object, name: str | None) -
         hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or write it as a loop"
         if name in IN_PLACE_OF:
             hint = IN_PLACE_OF[name].format(ast.unparse(node), *map(ast.unparse, node.args))
-        return scope.refuse(node, what, why, hint)
+        return scope.refuse(node, what, why, hint, replaced_by=same_call(node, name))
     why = f"Orion cannot look into an object of type {type(function).__name__}"
     hint = f"pass `{ast.unparse(node)}`, computed before the call, as an argument, or {CALLABLE}"
     return scope.refuse(node, f"`{written}` cannot be called here", why, hint)

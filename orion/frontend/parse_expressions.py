@@ -23,6 +23,7 @@ from orion.frontend.parse_calls import (
     refuse_method_of_object,
 )
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
+from orion.frontend.rewritten import chosen_part, part_of_array, with_items
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
@@ -187,9 +188,8 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
         return scope.refuse(node, f"`{written}` is a class", OBJECTS, hint, is_wrong=True)
     if isinstance(value, ModuleType) or (callable(value) and hasattr(value, "__name__")):
         what = "a module" if isinstance(value, ModuleType) else "a function"
-        return scope.refuse(
-            node, f"`{written}` is {what} used as a value", OBJECTS, "name the function where it is called"
-        )
+        what, hint = f"`{written}` is {what} used as a value", "name the function where it is called"
+        return scope.refuse(node, what, OBJECTS, hint, replaced_by=written, is_named=True)
     if isinstance(value, Accumulator):
         what, why = f"`{written}` is an accumulator from outside the function", "a call is given what it adds to"
         return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)
@@ -312,7 +312,8 @@ def _with_tuples(call: ast.Call) -> ast.Call:
 
 def _keyword(keyword: ast.keyword, call: ast.Call, scope: Scope) -> tuple[str, Expr]:
     if keyword.arg is None:
-        raise scope.refuse(call, "`**` arguments are not supported", OBJECTS, "write the arguments one by one")
+        hint, text = "write the arguments one by one", with_items(call)
+        raise scope.refuse(call, "`**` arguments are not supported", OBJECTS, hint, replaced_by=text)
     if keyword.arg in WORDS and isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str):
         return keyword.arg, Word(keyword.value.value, scope.span(keyword.value))
     return keyword.arg, _argument(keyword.value, scope)
@@ -384,7 +385,8 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
     if not index:
         why = "it stands for the one element of an array without axes, or for a whole array"
         hint = "pass the number itself, or an array with one element; write `a[:]` for a whole array"
-        raise scope.refuse(node, "an empty subscript is not supported", why, hint)
+        text = f"{ast.unparse(node.value)}[:]" if isinstance(node.ctx, ast.Store) else None
+        raise scope.refuse(node, "an empty subscript is not supported", why, hint, replaced_by=text)
     match base:
         case Tuple(items):
             return _item(items, index, node, scope)
@@ -396,7 +398,8 @@ def _subscript(node: ast.Subscript, scope: Scope) -> Expr:
             raise scope.refuse(node, "a subscript of a transpose is not supported", "", "write `A[:, j]` for `A.T[j]`")
         case Const() | Word() | Logic() | Choose():
             hint = "write one subscript, `A[i, j]`, or give the value a name first"
-            raise scope.refuse(node, "only a subscript of an array by its name is supported", "", hint)
+            what = "only a subscript of an array by its name is supported"
+            raise scope.refuse(node, what, "", hint, replaced_by=chosen_part(node))
         case _:
             return Call(PART, (base, *index), scope.span(node))
 
@@ -444,10 +447,9 @@ def _item(items: tuple[Expr, ...], index: tuple[Expr, ...], node: ast.Subscript,
     """An item of a tuple."""
     place = constant_value(index[0]) if len(index) == 1 else None
     if place is None:
-        hint = "make it an array before the call, and pass that"
-        raise scope.refuse(
-            node, "the subscript of a tuple is not a number", "its items may be of different types", hint
-        )
+        hint, text = "make it an array before the call, and pass that", part_of_array(node, scope.value)
+        what, why = "the subscript of a tuple is not a number", "its items may be of different types"
+        raise scope.refuse(node, what, why, hint, replaced_by=text)
     if not -len(items) <= place < len(items):
         raise scope.refuse(node, f"the tuple has {len(items)} items")
     return items[place]

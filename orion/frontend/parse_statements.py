@@ -10,11 +10,13 @@ from itertools import count
 
 from orion.frontend.iterables import Iteration, iteration
 from orion.frontend.lists import appended, new_list
+from orion.frontend.parse_calls import check_keywords
 from orion.frontend.parse_expressions import OPERATORS, parse_expression
 from orion.frontend.parts import as_one_subscript
 from orion.frontend.raising import parse_assert, parse_raise
 from orion.frontend.ranges import trips_of
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS, STATEMENTS
+from orion.frontend.rewritten import ends_names, is_imported, one_by_one
 from orion.frontend.scope import Scope, all_nodes, assigned_names
 from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
@@ -119,7 +121,8 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
             return [Pass(scope.span(node))]
         case _:
             refusal = STATEMENTS[type(node)]
-            raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+            what, needless = f"{refusal.what} is not supported", ends_names(node) or is_imported(node, scope.globals)
+            raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by="" if needless else None)
 
 
 def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
@@ -132,6 +135,8 @@ def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
         target = Subscript(Var(item[0], span), (with_span(scope.places[item[0]], span),), span)
         value = ast.copy_location(ast.Tuple(given.elts), given) if isinstance(given := item[1], ast.List) else given
         return [Assign(target, parse_expression(value, scope), span)]
+    if isinstance(node.value, ast.Call):
+        check_keywords(node.value, scope, node)
     return [Evaluate(parse_expression(node.value, scope), scope.span(node))]
 
 
@@ -144,7 +149,8 @@ def _assign(node: ast.stmt, targets: list[ast.expr], value: ast.expr, scope: Sco
     if not others:
         return _in_turn(_assigned(first, value, node, scope), scope)
     if any(isinstance(target, Tuple) for target in (first, *others)):
-        raise scope.refuse(node, "a chain of assignments to tuples is not supported", "", "write one on each line")
+        what, text = "a chain of assignments to tuples is not supported", one_by_one(targets, value)
+        raise scope.refuse(node, what, "", "write one on each line", replaced_by=text)
     parsed = _value(value, first, scope)
     if isinstance(first, Var):  # the first target to be assigned
         return [Assign(first, parsed, span), *(Assign(target, first, target.span) for target in others)]

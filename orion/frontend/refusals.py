@@ -77,6 +77,9 @@ CALLS = {
     "divmod": Refusal("`divmod`", OBJECTS, "write `a // b` and `a % b`"),
 }
 
+SPACES = ("range", "enumerate", "zip")
+"""Calls that a `for` may go through, where they are written there."""
+
 PAIRS = (
     "pass its keys and its values as arrays, `np.array(list({0}.keys()), dtype=np.int64)` and "
     "`np.array(list({0}.values()), dtype=np.float64)`"

@@ -19,7 +19,7 @@ from orion.frontend.outside import MISSING
 from orion.frontend.syntax import nodes_of
 from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Unary, Var
 from orion.ir.refuse import unsupported
-from orion.source import SourceText, Span
+from orion.source import Replacement, SourceText, Span
 
 IMPORTS = {"np": "import numpy as np", "numpy": "import numpy", "math": "import math"}
 """Modules whose functions loops may call, by the name that stands for them."""
@@ -75,11 +75,23 @@ class Scope:
         return span_of(node, self.source, until)
 
     def refuse(
-        self, node: ast.expr | ast.stmt, what: str, why: str = "", hint: str = "", *, is_wrong: bool = False
+        self,
+        node: ast.expr | ast.stmt,
+        what: str,
+        why: str = "",
+        hint: str = "",
+        *,
+        is_wrong: bool = False,
+        replaced_by: str | None = None,
+        place: ast.expr | ast.stmt | None = None,
+        is_named: bool = False,
     ) -> UnsupportedLoopError:
         """The error to raise for a part of the source: one that Orion does not know or, where it `is_wrong`, one that
-        Python would not run, or that means something else when compiled."""
-        return unsupported(what, self.span(node), self.source, why=why, hint=hint, is_for_numba=not is_wrong)
+        Python would not run, or that means something else when compiled. `replaced_by` does the same as the node, or
+        as what is at `place`: the hint tells it. With `is_named` it is written where the node's name is."""
+        found = None if replaced_by is None else Replacement(self.span(place or node), replaced_by, is_named)
+        span, known = self.span(node), not is_wrong
+        return unsupported(what, span, self.source, why=why, hint=hint, is_for_numba=known, replacement=found)
 
     def free(self, name: str) -> str:
         """A name that the function does not have."""

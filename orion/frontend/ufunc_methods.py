@@ -27,11 +27,13 @@ def refuse_ufunc_method(node: ast.Call, scope: Scope) -> None:
             return
     why = f"of `{ast.unparse(owner)}` only calls are compiled"
     hint = f"write it as a loop, or {BEFORE}".format(ast.unparse(node))
+    text = None
     if method == "at":
         hint = _in_a_loop(node, owner, ufunc, scope) or hint
     elif method == "reduce" and ufunc in FOLDS and node.args:
-        hint = f"write `{_as_fold(node, FOLDS[ufunc])}`"
-    raise scope.refuse(node, f"`{ast.unparse(node.func)}` is not supported", why, hint)
+        text = _as_fold(node, FOLDS[ufunc])
+        hint = f"write `{text}`"
+    raise scope.refuse(node, f"`{ast.unparse(node.func)}` is not supported", why, hint, replaced_by=text)
 
 
 def _as_fold(node: ast.Call, name: str) -> str:

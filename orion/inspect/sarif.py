@@ -13,7 +13,7 @@ from orion.plan.parallelism import parallelism
 from orion.plan.plan import FunctionPlan
 from orion.plan.source_plans import loops_of_source
 from orion.reasons import CODES, Reason, ReasonKind
-from orion.source import Span
+from orion.source import Replacement, Span
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {ReasonKind.BLOCKS: "warning", ReasonKind.RULES_OUT: "note", ReasonKind.SIZES: "note", ReasonKind.NOTE: "note"}
@@ -27,10 +27,11 @@ OTHERS = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a function has no plan, and where."""
+    """Why a function has no plan, and where; `fix` is what to write, where that does the same."""
 
     message: str
     span: Span
+    fix: tuple[Replacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class _Result:
     level: str
     message: str
     spans: tuple[Span, ...]
+    fix: tuple[Replacement, ...] = ()
 
 
 def sarif_log(
@@ -49,7 +51,7 @@ def sarif_log(
     """Return the log of plans and refusals as plain data. Files below `root` are named relative to it; `pages` has the
     text of each code in Markdown."""
     found = [one for plan in plans for one in _results(plan)]
-    found += [_Result(UNSUPPORTED, "error", one.message, (one.span,)) for one in refusals]
+    found += [_Result(UNSUPPORTED, "error", one.message, (one.span,), one.fix) for one in refusals]
     found = list(dict.fromkeys(found))
     rules = sorted({one.rule for one in found})
     driver = {"name": "Orion", "version": version, "rules": [_rule(name, pages) for name in rules]}
@@ -99,9 +101,23 @@ def _result(one: _Result, rules: Sequence[str], root: Path) -> dict[str, Any]:
         "message": {"text": text},
         "locations": [_place(first, root)],
     }
+    if one.fix:
+        found["fixes"] = [_fix(one.fix, root)]
     if others:
         found["relatedLocations"] = [_place(span, root) for span in others]
     return found
+
+
+def _fix(fix: Sequence[Replacement], root: Path) -> dict[str, Any]:
+    """The changes of one file."""
+    places = [_place(one.span, root)["physicalLocation"] for one in fix]
+    changes = [
+        {"deletedRegion": place["region"], "insertedContent": {"text": one.text}}
+        for one, place in zip(fix, places, strict=True)
+    ]
+    words = [f"write `{one.text}`" for one in fix if one.text] or ["leave it out"]
+    change = {"artifactLocation": places[0]["artifactLocation"], "replacements": changes}
+    return {"description": {"text": words[0]}, "artifactChanges": [change]}
 
 
 def _place(span: Span, root: Path) -> dict[str, Any]:

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from orion.errors import UnsupportedLoopError, describe
 from orion.ir.function import Function
-from orion.source import SourceText, Span
+from orion.ir.nodes import Expr
+from orion.ir.printer import print_expr
+from orion.source import Replacement, SourceText, Span
 
 
 def unsupported(
-    what: str, span: Span, source: SourceText, *, why: str = "", hint: str = "", is_for_numba: bool = False
+    what: str,
+    span: Span,
+    source: SourceText,
+    *,
+    why: str = "",
+    hint: str = "",
+    is_for_numba: bool = False,
+    replacement: Replacement | None = None,
 ) -> UnsupportedLoopError:
     """The error to raise for a piece of the user's source: what, where, why, and what to write instead. `is_for_numba`:
-    nothing is wrong with it, and Numba does with it what Python does, if it compiles it at all."""
+    nothing is wrong with it, and Numba does with it what Python does, if it compiles it at all. `replacement` is what
+    to write, where that does the same: the hint tells it."""
+    hint = hint if replacement is None else replacement.told(hint)
     error = UnsupportedLoopError(describe(what, span=span, source=source, why=why, hint=hint))
     error.is_for_numba = is_for_numba
+    error.replacement = replacement
     return error
+
+
+def is_as_written(expr: Expr, source: SourceText) -> bool:
+    """Whether the source has an expression as it is printed: one that was made of what is written there has its span,
+    and does not stand for all of it."""
+    span = expr.span
+    written = source.line(span.line)[span.column : span.end_column]
+    try:
+        one, other = (ast.dump(ast.parse(text, mode="eval")) for text in (written, print_expr(expr)))
+    except SyntaxError:
+        return False
+    return one == other and span.line == span.end_line and not span.inlined
 
 
 def as_said(name: str, span: Span, function: Function) -> str:

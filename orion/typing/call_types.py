@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 from orion.ir.nodes import Call
+from orion.typing.arguments import Arguments
 from orion.typing.complex_types import check_complex
 from orion.typing.functions import ALONG, Form, Known, known
-from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem, conversion, converted
+from orion.typing.problems import TypeProblem
+from orion.typing.results import NOT_BY_NUMBA, conversion, converted
+from orion.typing.rewritten import with_fewer, with_one_limit, without_argument
 from orion.typing.value_type import ValueType
 
 INSTEAD = {
@@ -28,13 +31,18 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     row = known(name)
     assert row is not None, name  # `orion.frontend.parse_calls` has looked
     if (row.most is not None and len(types) > row.most) or any(key == "out" for key, _ in call.keywords):
-        raise _too_many(name, row)
+        raise _too_many(call, types, row)
     for key, _ in call.keywords:
         if key not in row.keywords:
             hint = INSTEAD.get(key, "write its arguments by position, or leave it out")
-            raise TypeProblem(f"`{name.removeprefix('.')}` with `{key}=` is not supported", NOT_BY_NUMBA, hint)
+            what, text = (
+                f"`{name.removeprefix('.')}` with `{key}=` is not supported",
+                without_argument(call, types, key, dtypes),
+            )
+            raise TypeProblem(what, NOT_BY_NUMBA, hint, replaced_by=text)
     if any(kind.dtype == "none" for kind in types):
-        raise TypeProblem(f"`{name}` is given None", "", "leave it out, or use a number, such as -1 or np.nan")
+        hint = "leave it out, or use a number, such as -1 or np.nan"
+        raise TypeProblem(f"`{name}` is given None", "", hint, replaced_by=with_one_limit(call))
     found = row.result(Arguments(call, types, dtypes, single))
     fills = name in ("np.full", "np.full_like")
     converts = fills or row.result in (conversion, converted) or (row.form is Form.SUM and "dtype" in dtypes)
@@ -42,11 +50,13 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     return found
 
 
-def _too_many(name: str, row: Known) -> TypeProblem:
+def _too_many(call: Call, types: tuple[ValueType, ...], row: Known) -> TypeProblem:
+    name, text = call.function, with_fewer(call, types)
     if row.instead and row.instead != ALONG:
-        return TypeProblem(f"`{name}` with a further argument is not supported", NOT_BY_NUMBA, row.instead)
+        what = f"`{name}` with a further argument is not supported"
+        return TypeProblem(what, NOT_BY_NUMBA, row.instead, replaced_by=text)
     what = f"`{name}` is given more arguments than are supported"
     if row.instead:
-        return TypeProblem(what, NOT_BY_NUMBA, row.instead)
+        return TypeProblem(what, NOT_BY_NUMBA, row.instead, replaced_by=text)
     why = "a further one could be the array for the result: a write that the analysis would not see"
     return TypeProblem(what, why, "assign the result, `a[:] = …`")

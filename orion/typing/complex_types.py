@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from orion.ir.printer import print_expr
+from orion.typing.arguments import Arguments
 from orion.typing.dtypes import Kind
-from orion.typing.results import NOT_BY_NUMBA, Arguments, TypeProblem
+from orion.typing.problems import TypeProblem
+from orion.typing.results import NOT_BY_NUMBA
 from orion.typing.value_type import COMPLEX, INT, ValueType, shaped
 
 MOST_PRODUCTS = 64
@@ -12,7 +15,8 @@ MOST_PRODUCTS = 64
 
 def part_of_complex(given: Arguments) -> ValueType:
     """`z.real` and `z.imag`."""
-    kind = no_truth(given, "write `0`" if given.call.function.endswith("imag") else "leave it out")
+    is_real = not given.call.function.endswith("imag")
+    kind = no_truth(given, "leave it out" if is_real else "write `0`", leaves_value=is_real)
     if not kind.is_complex:
         return kind
     return shaped(Kind("float32" if kind.dtype == "complex64" else "float64", kind.weak), kind)
@@ -23,12 +27,13 @@ def conjugated(given: Arguments) -> ValueType:
     return no_truth(given)
 
 
-def no_truth(given: Arguments, hint: str = "leave it out") -> ValueType:
-    """The type of a number, or numbers; TypeProblem for truth values."""
+def no_truth(given: Arguments, hint: str = "leave it out", *, leaves_value: bool = False) -> ValueType:
+    """The type of a number, or numbers; TypeProblem for truth values, which may stay as they are."""
     kind = given.type(0)
     if kind.dtype == "bool":
         name = given.call.function.lstrip(".").removeprefix("attribute:")
-        raise TypeProblem(f"`{name}` of a truth value", NOT_BY_NUMBA, hint)
+        text = print_expr(given.call.arguments[0]) if leaves_value else None
+        raise TypeProblem(f"`{name}` of a truth value", NOT_BY_NUMBA, hint, replaced_by=text)
     return kind
 
 

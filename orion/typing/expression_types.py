@@ -29,15 +29,16 @@ from orion.ir.nodes import (
 )  # fmt: skip
 from orion.ir.printer import print_expr
 from orion.ir.program import Buffer
-from orion.ir.refuse import unsupported
+from orion.ir.refuse import is_as_written, unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import SparseType, Types
-from orion.source import SourceText
+from orion.source import Replacement, SourceText
 from orion.typing.call_types import call_type
 from orion.typing.complex_types import check_complex_power
 from orion.typing.dtypes import operator_result
 from orion.typing.further_results import element_of
-from orion.typing.results import TypeProblem, product_type
+from orion.typing.problems import TypeProblem
+from orion.typing.results import product_type
 from orion.typing.value_type import BOOL, COMPLEX, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
 X_Y: tuple[Expr, Expr] = (Var("x", NOWHERE), Var("y", NOWHERE))
@@ -88,14 +89,25 @@ class Typing:
             kind = self._type(expr)
         except TypeProblem as problem:
             what, why, hint = problem.what, problem.why, problem.hint
-            raise self.refuse(expr, what, why, hint, is_for_numba=problem.is_for_numba) from problem
+            is_known, text = problem.is_for_numba, problem.replaced_by
+            raise self.refuse(expr, what, why, hint, is_for_numba=is_known, replaced_by=text) from problem
         self.found[id(expr)] = expr, kind
         return kind
 
     def refuse(
-        self, expr: Expr, what: str, why: str = "", hint: str = "", *, is_for_numba: bool = False
+        self,
+        expr: Expr,
+        what: str,
+        why: str = "",
+        hint: str = "",
+        *,
+        is_for_numba: bool = False,
+        replaced_by: str | None = None,
     ) -> UnsupportedLoopError:
-        return unsupported(what, expr.span, self.source, why=why, hint=hint, is_for_numba=is_for_numba)
+        is_told = replaced_by is not None and is_as_written(expr, self.source)
+        found = Replacement(expr.span, replaced_by) if is_told and replaced_by else None
+        known = is_for_numba
+        return unsupported(what, expr.span, self.source, why=why, hint=hint, is_for_numba=known, replacement=found)
 
     def _type(self, expr: Expr) -> ValueType:
         match expr:

@@ -16,11 +16,11 @@ import numpy as np
 
 from orion.dataclass import dataclass
 from orion.ir.nodes import INTEGER, LIST, NARROW, STORE
+from orion.typing.arguments import Rule
 from orion.typing.complex_types import complex_number, conjugated, part_of_complex
 from orion.typing.dtypes import Kind, float_result, sum_result
 from orion.typing.further_results import float_limit, integer_limit, keyed, number, trace, with_axis
 from orion.typing.results import (
-    Rule,
     absolute,
     added_up,
     array_like,

@@ -7,8 +7,10 @@ from dataclasses import replace
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Expr, Var
 from orion.ir.printer import print_expr
+from orion.typing.arguments import Arguments, Rule
 from orion.typing.dtypes import sum_result
-from orion.typing.results import NOT_BY_NUMBA, Arguments, Rule, TypeProblem
+from orion.typing.problems import TypeProblem
+from orion.typing.results import NOT_BY_NUMBA
 from orion.typing.value_type import INT, ONE, ValueType, scalar
 
 

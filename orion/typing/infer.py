@@ -41,9 +41,10 @@ from orion.ir.nodes import (
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
-from orion.source import Span
+from orion.source import Replacement, Span
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
-from orion.typing.results import TypeProblem
+from orion.typing.problems import TypeProblem
+from orion.typing.rewritten import product_in_place
 from orion.typing.single import NO_USES, Uses, uses_of
 from orion.typing.taken_apart import one_by_one
 from orion.typing.value_type import (
@@ -361,7 +362,8 @@ class _Inference:
             words = f"`{statement.op}=` writes a {_shape_word(value if result is None else result)}"
             why = "an operator in place keeps the shape of what it updates"
             hint = "write `a[:] = a @ …` for `a @= …`" if statement.op == "@" else "update it element by element"
-            raise self.refuse(statement, f"{words} to a {_shape_word(target)}", why, hint)
+            what, text = f"{words} to a {_shape_word(target)}", product_in_place(statement)
+            raise self.refuse(statement, what, why, hint, replaced_by=text)
         if isinstance(statement.target, Subscript) or target.rank:
             name = statement.target.base.name if isinstance(statement.target, Subscript) else statement.target.name
             if target.rank < result.rank:
@@ -414,8 +416,11 @@ class _Inference:
 
     # ------------------------------------------------------------ refusals
 
-    def refuse(self, statement: Stmt, what: str, why: str = "", hint: str = "") -> Exception:
-        return unsupported(what, statement.span, self.function.source, why=why, hint=hint)
+    def refuse(
+        self, statement: Stmt, what: str, why: str = "", hint: str = "", *, replaced_by: str | None = None
+    ) -> Exception:
+        found = None if replaced_by is None else Replacement(statement.span, replaced_by)
+        return unsupported(what, statement.span, self.function.source, why=why, hint=hint, replacement=found)
 
     def refuse_expr(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:
         return unsupported(what, expr.span, self.function.source, why=why, hint=hint)

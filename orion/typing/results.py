@@ -5,57 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
 
-from orion.dataclass import dataclass, replace
+from orion.dataclass import replace
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Subscript, Tuple, Unary, Var
 from orion.ir.printer import print_expr
 from orion.ir.spans import without_spans
+from orion.typing.arguments import Arguments, Rule
 from orion.typing.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
+from orion.typing.problems import TypeProblem
+from orion.typing.rewritten import flat_by_size, joined_as_one, with_converted, without_keyword
 from orion.typing.value_type import BOOL, FLOAT, INT, ValueType, broadcast, join_values, scalar, shaped
 
 NOT_BY_NUMBA = "Numba, which compiles the loop, does not take it"
-
-
-class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError where the place is known)
-    """Why an expression has no type."""
-
-    def __init__(self, what: str, why: str = "", hint: str = "", *, is_for_numba: bool = False) -> None:
-        super().__init__(what)
-        self.what, self.why, self.hint, self.is_for_numba = what, why, hint, is_for_numba
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """What a call is given. `dtypes` are the arguments that are dtypes, by keyword or, as text, position;
-    `single` the names whose Python numbers fit single precision."""
-
-    call: Call
-    types: tuple[ValueType, ...]
-    dtypes: Mapping[str, str]
-    single: Set[str]
-
-    def type(self, position: int) -> ValueType:
-        if position >= len(self.types):
-            hint = "write its arguments by position" if self.call.keywords else ""
-            raise TypeProblem(f"`{self.call.function}` is given too few arguments", "", hint)
-        return self.types[position]
-
-    def dtype(self, position: int) -> str | None:
-        """The dtype that is asked for, by keyword or at that position."""
-        return self.dtypes.get("dtype", self.dtypes.get(str(position)))
-
-    def keyword(self, name: str, position: int | None = None) -> Expr | None:
-        by_name = dict(self.call.keywords).get(name)
-        given = self.call.arguments
-        return given[position] if by_name is None and position is not None and position < len(given) else by_name
-
-
-Rule = Callable[[Arguments], ValueType]
 
 
 def product_type(left: ValueType, right: ValueType) -> ValueType:
@@ -194,7 +160,10 @@ def _array(given: Arguments) -> ValueType:
     array = given.type(0)
     if array.items:
         name, written = given.call.function.lstrip("."), print_expr(given.call.arguments[0])
-        raise TypeProblem(f"`{name}` of a tuple", "", f"write its items as an array, `{name}(np.array({written}))`")
+        text = f"{name}(np.array({written}))"
+        is_all = given.call.function == name and len(given.types) == 1 and not given.call.keywords
+        hint = f"write its items as an array, `{text}`"
+        raise TypeProblem(f"`{name}` of a tuple", "", hint, replaced_by=text if is_all else None)
     if not array.rank:
         raise TypeProblem(f"`{given.call.function.lstrip('.')}` of a scalar", "", "it takes a row or an array")
     return array
@@ -208,7 +177,8 @@ def extreme(given: Arguments) -> ValueType:
     if len(given.types) == 1:
         if isinstance(items := given.call.arguments[0], Tuple):
             written = f"{given.call.function}({', '.join(map(print_expr, items.items))})"
-            raise TypeProblem(f"`{given.call.function}` of a tuple", "", f"write its items, `{written}`")
+            hint = f"write its items, `{written}`"
+            raise TypeProblem(f"`{given.call.function}` of a tuple", "", hint, replaced_by=written)
         return scalar(Kind(_array(given).dtype))
     if any(kind.rank for kind in given.types):
         raise TypeProblem("a minimum or maximum of arrays", "", "write np.minimum or np.maximum")
@@ -295,13 +265,17 @@ def spaced(given: Arguments) -> ValueType:
 
 def window(given: Arguments) -> ValueType:
     """np.hanning and its like: so many factors."""
-    return ValueType("float64", False, 1, (_number_of(given.call.arguments[0], given.type(0)),))
+    kind, number = given.type(0), given.call.arguments[0]
+    whole = replace(given.call, arguments=(Call("int", (number,), number.span),))
+    text = print_expr(whole) if kind.dtype.startswith("uint") and not kind.rank else None
+    return ValueType("float64", False, 1, (_number_of(number, kind, text),))
 
 
-def _number_of(number: Expr, kind: ValueType) -> Expr:
-    """How many elements a function makes; of a negative number none."""
+def _number_of(number: Expr, kind: ValueType, text: str | None = None) -> Expr:
+    """How many elements a function makes; of a negative number none. `text` is the call with an integer."""
     if kind.rank or not kind.dtype.startswith("int"):
-        raise TypeProblem("a number of elements that is not a signed integer", NOT_BY_NUMBA, "write `int(…)`")
+        what = "a number of elements that is not a signed integer"
+        raise TypeProblem(what, NOT_BY_NUMBA, "write `int(…)`", replaced_by=text)
     span = number.span
     return without_spans(number if constant_value(number) else Call("max", (number, Const(0, span)), span))
 
@@ -313,7 +287,9 @@ def joined(given: Arguments) -> ValueType:
         what = f"`{given.call.function}` of other than a tuple of rows of one dimension"
         raise TypeProblem(what, "", "write `np.concatenate((a, b))` of rows, or loops that fill a new array")
     if len({row.dtype for row in rows}) > 1:
-        raise TypeProblem("rows of different dtypes are joined", "", "convert one, `a.astype(np.float64)`")
+        text = joined_as_one(given.call, rows)
+        hint = "convert one, `a.astype(np.float64)`"
+        raise TypeProblem("rows of different dtypes are joined", "", hint, replaced_by=text)
     lengths = [row.lengths[0] for row in rows]
     known = [length for length in lengths if length is not None]
     total = reduce(lambda one, other: Binary("+", one, other, one.span), known) if len(known) == len(lengths) else None
@@ -328,7 +304,9 @@ def differences(given: Arguments) -> ValueType:
     """np.diff of a row: one element less."""
     row = _row(given)
     if row.dtype == "bool":
-        raise TypeProblem("`diff` of truth values", NOT_BY_NUMBA, "write `a[1:] != a[:-1]`")
+        name = given.call.arguments[0].name if isinstance(given.call.arguments[0], Var) else None
+        text = f"{name}[1:] != {name}[:-1]" if name else None
+        raise TypeProblem("`diff` of truth values", NOT_BY_NUMBA, "write `a[1:] != a[:-1]`", replaced_by=text)
     length = row.lengths[0]
     if length is None:
         return row
@@ -379,7 +357,9 @@ def reshaped(given: Arguments) -> ValueType:
     else:
         lengths = tuple(without_spans(length) for length in shape)
     if not lengths or any(length is None or constant_value(length) == -1 for length in lengths):
-        raise TypeProblem("`reshape` to lengths that are not given", "", "write all lengths as integers")
+        text = flat_by_size(given.call) if len(shape) == 1 and constant_value(shape[0]) == -1 else None
+        what, hint = "`reshape` to lengths that are not given", "write all lengths as integers"
+        raise TypeProblem(what, "", hint, replaced_by=text)
     return replace(array, weak=False, rank=len(lengths), lengths=lengths)
 
 
@@ -401,7 +381,9 @@ def written_out(given: Arguments) -> ValueType:
     items = given.type(0).items
     if not items:
         hint = "write `A.copy()` for a copy of an array"
-        raise TypeProblem("`np.array` of other than lists of numbers", "", hint)
+        is_copy = given.type(0).rank > 0 and len(given.types) == 1 and not given.call.keywords
+        text = print_expr(Call(".copy", given.call.arguments, given.call.span)) if is_copy else None
+        raise TypeProblem("`np.array` of other than lists of numbers", "", hint, replaced_by=text)
     lengths = [len(items)]
     while items[0].items:
         if len({len(item.items) for item in items}) > 1:
@@ -434,7 +416,8 @@ def _of_floats(given: Arguments) -> None:
     dtypes = sorted({kind.dtype for kind in given.types if kind.rank})
     if not all(dtype.startswith(("float", "complex")) for dtype in dtypes):
         hint = "convert it, `a.astype(np.float64)`"
-        raise TypeProblem(f"`{given.call.function}` of an array of integers", NOT_BY_NUMBA, hint)
+        text = with_converted(given.call, "float64") if len(given.types) == 1 else None
+        raise TypeProblem(f"`{given.call.function}` of an array of integers", NOT_BY_NUMBA, hint, replaced_by=text)
     if len(dtypes) > 1:
         one = np.result_type(*dtypes).name
         what = f"`{given.call.function}` of arrays of {' and '.join(dtypes)}"
@@ -456,7 +439,12 @@ def conversion(given: Arguments) -> ValueType:
     """That of a dtype that is called."""
     if len(given.types) > 1:
         hint = "write `complex(x, y)`" if "complex" in given.call.function else "give it one"
-        raise TypeProblem(f"`{given.call.function}` of {len(given.types)} values", NOT_BY_NUMBA, hint)
+        is_same = given.call.function == "np.complex128" and not any(
+            kind.rank or kind.is_complex for kind in given.types
+        )
+        one = print_expr(replace(given.call, function="complex"))
+        text = one if is_same and len(given.types) == 2 else None
+        raise TypeProblem(f"`{given.call.function}` of {len(given.types)} values", NOT_BY_NUMBA, hint, replaced_by=text)
     return shaped(Kind(given.call.function.removeprefix("np.")), given.type(0))
 
 
@@ -465,7 +453,10 @@ def converted(given: Arguments) -> ValueType:
     if dtype is None:
         raise TypeProblem("`astype` without a dtype", "", "write `a.astype(np.float32)`")
     if len(given.types) > 2 or {key for key, _ in given.call.keywords} - {"dtype"}:
-        raise TypeProblem("`astype` with more than a dtype", "", "write `a.astype(np.float32)`")
+        is_copied = dtype != given.type(0).dtype and {key for key, _ in given.call.keywords} <= {"dtype", "copy"}
+        text = without_keyword(given.call, "copy") if is_copied and len(given.types) <= 2 else None
+        hint = "write `a.astype(np.float32)`"
+        raise TypeProblem("`astype` with more than a dtype", "", hint, replaced_by=text)
     return shaped(Kind(dtype), given.type(0))
 
 
@@ -477,7 +468,9 @@ def item_of(given: Arguments) -> ValueType:
 def power(given: Arguments) -> ValueType:
     left, right = given.type(0), given.type(1)
     if left.rank or right.rank:
-        raise TypeProblem("`pow` of an array", NOT_BY_NUMBA, "write `**`")
+        base, exponent = given.call.arguments[:2]
+        text = print_expr(Binary("**", base, exponent, given.call.span)) if len(given.types) == 2 else None
+        raise TypeProblem("`pow` of an array", NOT_BY_NUMBA, "write `**`", replaced_by=text)
     return shaped(operator_result("**", left.kind, right.kind), broadcast(left, right))
 
 
@@ -488,7 +481,10 @@ def added_up(given: Arguments) -> ValueType:
     array = _array(given)
     if array.rank > 1:
         what = f"`sum` of an array of {array.rank} dimensions"
-        raise TypeProblem(what, "Python adds up its rows", "write `np.sum(a, axis=0)`, or `np.sum(a)` for one number")
+        hint = "write `np.sum(a, axis=0)`, or `np.sum(a)` for one number"
+        along = replace(given.call, function="np.sum", keywords=(("axis", Const(0, given.call.span)),))
+        text = print_expr(along) if sum_result(array.kind).dtype == array.dtype else None
+        raise TypeProblem(what, "Python adds up its rows", hint, replaced_by=text)
     return scalar(operator_result("+", INT.kind, array.kind))
 
 

@@ -15,19 +15,20 @@ from orion.api import parallel_for
 from orion.cli.cells import LoadError, part_named
 from orion.cli.given import UsageError
 from orion.cli.loading import LoadedFile, load_functions
-from orion.cli.mends.mending import mended
+from orion.cli.mends.mending import Mended, mended
 from orion.cli.mends.text import ChangedError, ReadFile, read_file
 from orion.errors import OrionError
 from orion.planned import Plan
 from orion.printable import printable
+from orion.source import Replacement
 
 PlanIn = Callable[[LoadedFile, str], Plan]
 """The plan of a function of a loaded file, by its name."""
 
 
-def mend_file(path: Path, functions: Sequence[str], plan_in: PlanIn, *, writes: bool) -> tuple[str, ...]:
-    """Print the mends of a file's functions as a unified diff, and write them if asked to. Returns the functions that
-    are parallel by these. UsageError where the file cannot be mended."""
+def mend_file(path: Path, functions: Sequence[str], plan_in: PlanIn, *, writes: bool) -> Mended:
+    """Print the mends of a file's functions as a unified diff, and write them if asked to. UsageError where the file
+    cannot be mended."""
     if path.suffix == ".ipynb":
         raise UsageError(f"{path}: a notebook is not changed; save the cell as a script, or write the hint's code")
     try:
@@ -35,18 +36,18 @@ def mend_file(path: Path, functions: Sequence[str], plan_in: PlanIn, *, writes: 
     except (OSError, SyntaxError, UnicodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from None
 
-    def plan_of(text: str, name: str) -> Plan | None:
+    def plan_of(text: str, name: str) -> Plan | Replacement | None:
         return _plan_of(path, text, name, plan_in)
 
     found = mended(file.text, functions, plan_of)
     for note in found.notes:
         print(f"orion: {path}: {note}", file=sys.stderr)
     if found.text == file.text:
-        return ()
+        return found
     _print(diff_of(file, found.text), file.encoding)
     if writes:
         _write(file, found.text)
-    return found.functions
+    return found
 
 
 def diff_of(file: ReadFile, text: str) -> bytes:
@@ -85,13 +86,16 @@ def _write(file: ReadFile, text: str) -> None:
         raise UsageError(f"cannot write {file.path}: {error.strerror or error}") from None
 
 
-def _plan_of(path: Path, text: str, name: str, plan_in: PlanIn) -> Plan | None:
-    """The plan of a function, if the file had this text."""
+def _plan_of(path: Path, text: str, name: str, plan_in: PlanIn) -> Plan | Replacement | None:
+    """The plan of a function, if the file had this text, or what its error says to write there."""
     file = f"{path}, mended"
     try:
         loaded = load_functions(path, parallel_for, [part_named(file, text)])
         return plan_in(loaded, name) if name in loaded.functions else None
-    except (OrionError, LoadError, ValueError):
+    except OrionError as error:
+        found = error.replacement
+        return found if found is not None and found.span.file == file and not found.span.inlined else None
+    except (LoadError, ValueError):
         return None
     finally:
         linecache.cache.pop(file, None)

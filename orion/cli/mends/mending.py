@@ -1,4 +1,4 @@
-"""Mends of a file's serial loops: one after the other, each held against the plan of the text that it makes."""
+"""Mends of a file's refused functions and serial loops: one by one, each held against the plan of the text with it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from orion.cli.mends.kinds import KINDS, Edits, Site
+from orion.cli.mends.refusals import edits_of, shown
 from orion.cli.mends.text import Source, applied
 from orion.dataclass import dataclass
 from orion.planned import Plan
 from orion.reasons import ReasonKind
+from orion.source import Replacement
 
 MOST = 8
 """How many mends a function may need."""
 
-PlanOf = Callable[[str, str], Plan | None]
-"""The plan of a function by its name, in a file with this text; None where it has none."""
+PlanOf = Callable[[str, str], Plan | Replacement | None]
+"""The plan of a function by its name, in a file with this text; where it has none, what its error says to write in this
+file, or None where it says nothing that does the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """The text of a file with its mends, the functions that are parallel by these, and what is said of them."""
+    """The text of a file with its mends, the serial functions that are parallel by these, the refused ones that have a
+    plan, and what is said of them."""
 
     text: str
     functions: tuple[str, ...]
+    planned: tuple[Plan, ...]
     notes: tuple[str, ...]
 
 
@@ -37,21 +42,43 @@ class _Step:
 
 
 def mended(text: str, functions: Iterable[str], plan_of: PlanOf) -> Mended:
-    """Mend the functions of a file that are serial, as far as they are parallel then; others stay as they are."""
+    """Mend the functions of a file that are refused, as far as they are planned then, and those that are serial, as far
+    as they are parallel then; others stay as they are."""
     done: list[str] = []
+    planned: list[Plan] = []
     notes: list[str] = []
     for name in functions:
-        plan = plan_of(text, name)
-        if plan is None or plan.is_parallel:
+        step = _planned_function(text, name, plan_of)
+        if step is None:
+            notes.append(f"no mend is known that makes a plan of `{name}`")
             continue
-        found = _mended_function(_Step(text, plan, ()), name, plan_of)
-        if found is None:
-            notes.append(f"no mend is known that makes `{name}` parallel")
-        else:
-            text = found.text
+        was_refused = bool(step.notes)
+        found = None if step.plan.is_parallel else _mended_function(step, name, plan_of)
+        if found is not None and not was_refused:
             done.append(name)
-            notes += found.notes
-    return Mended(text, tuple(done), tuple(notes))
+        step = found or step
+        text = step.text
+        notes += step.notes
+        if not step.plan.is_parallel:
+            notes.append(f"no mend is known that makes `{name}` parallel")
+        if was_refused:
+            planned.append(step.plan)
+    return Mended(text, tuple(done), tuple(planned), tuple(notes))
+
+
+def _planned_function(text: str, name: str, plan_of: PlanOf) -> _Step | None:
+    """Write what the errors of a function say until it has a plan; None where that cannot be done."""
+    notes: list[str] = []
+    for _ in range(MOST):
+        found = plan_of(text, name)
+        if isinstance(found, Plan):
+            return _Step(text, found, tuple(notes))
+        edits = None if found is None else edits_of(text, found)
+        if found is None or edits is None:
+            return None
+        notes.append(f"line {found.span.line}, `{name}`: {shown(text, found)}")
+        text = applied(text, edits)
+    return None
 
 
 def _mended_function(step: _Step, name: str, plan_of: PlanOf) -> _Step | None:
@@ -74,7 +101,7 @@ def _steps(step: _Step, name: str, plan_of: PlanOf) -> Iterator[_Step]:
         for number, (words, edits) in enumerate(candidates):
             text = _applied(step.text, edits)
             plan = None if text is None else plan_of(text, name)
-            if text is None or plan is None or not _is_better(plan, step.plan):
+            if text is None or not isinstance(plan, Plan) or not _is_better(plan, step.plan):
                 continue
             line = site.loop.lineno
             notes = [*step.notes, f"line {line}, `{name}`: {words}"]

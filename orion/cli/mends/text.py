@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import contextlib
 import io
 import os
@@ -83,6 +84,11 @@ class Source:
 
     def line_start(self, line: int) -> int:
         return self._starts[line - 1]
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Return the line and the column, in characters, of a place."""
+        line = bisect.bisect_right(self._starts, at)
+        return line, at - self._starts[line - 1]
 
     def line_end(self, line: int) -> int:
         """Return the place behind a line with its end."""

@@ -1,0 +1,136 @@
+"""Mends of refused functions: what an error says to write, put in the place of what was refused."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from orion.cli.mends.inlining import inlined
+from orion.cli.mends.text import Edit, Source, applied
+from orion.source import Replacement, Span
+
+KNOWN = frozenset({"np", "math"})
+"""Modules by the names that hints give them."""
+
+
+def edits_of(text: str, wanted: Replacement) -> list[Edit] | None:
+    """Return the changes of a file's text that make a replacement; None where this does not stand for one expression
+    or statement there, or has names that it does not have."""
+    try:
+        return next(filter(None, _edits(Source(text), wanted)), None)
+    except SyntaxError:  # a hint that is no code
+        return None
+
+
+def fixes_of(text: str, wanted: Replacement) -> tuple[Replacement, ...]:
+    """Return the replacement as texts for regions, with the parentheses and line ends that they need."""
+    source, found = Source(text), list[Replacement]()
+    for edit in edits_of(text, wanted) or ():
+        (line, column), (end_line, end_column) = map(source.place, (edit.start, edit.end))
+        found.append(Replacement(Span(wanted.span.file, line, column, end_line, end_column), edit.text))
+    return tuple(found)
+
+
+def shown(text: str, wanted: Replacement) -> str:
+    """Return the words for a replacement in the text of a file."""
+    start, end = _bounds(Source(text), wanted.span)
+    before = " ".join(text[start:end].split())
+    after = "; ".join(wanted.text.splitlines())
+    if wanted.is_named:
+        return f"`{before}` is written in place of its name"
+    return f"`{before}` becomes `{after}`" if after else f"`{before}` is left out"
+
+
+def _edits(source: Source, wanted: Replacement) -> Iterator[list[Edit] | None]:
+    bounds = _bounds(source, wanted.span)
+    if "#" in source.text[slice(*bounds)]:  # a comment would be lost
+        return
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.expr | ast.stmt) or (source.start(node), source.end(node)) != bounds:
+            continue
+        if wanted.is_named:
+            yield inlined(source, node) if isinstance(node, ast.expr) else None
+        elif isinstance(node, ast.stmt) and not isinstance(node, ast.Expr):
+            yield _with_statements(source, node, wanted.text)
+        elif isinstance(node, ast.Expr):
+            yield _with_statements(source, node, wanted.text) if not _is_expression(wanted.text) else None
+        elif _is_expression(wanted.text):
+            yield _with_expression(source, node, wanted.text)
+
+
+def _bounds(source: Source, span: Span) -> tuple[int, int]:
+    return source.line_start(span.line) + span.column, source.line_start(span.end_line) + span.end_column
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _with_expression(source: Source, node: ast.expr, text: str) -> list[Edit] | None:
+    """The change to another expression, in parentheses where the code around would tear it apart."""
+    new = ast.parse(text, mode="eval").body
+    if not _has_names(new, node):
+        return None
+    wanted = ast.dump(_Exchange(node, new).visit(ast.parse(source.text)))
+    for written in (text, f"({text})"):
+        edit = Edit(source.start(node), source.end(node), written)
+        if _dumped(applied(source.text, [edit])) == wanted:
+            return [edit]
+    return None
+
+
+def _with_statements(source: Source, node: ast.stmt, text: str) -> list[Edit] | None:
+    """The change to other statements, which have lines of their own; one that is alone in its block becomes `pass`."""
+    if not source.stands_alone(node) or not all(_has_names(one, node) for one in ast.parse(text).body):
+        return None
+    if not text and not _is_only(source.tree, node):
+        first, last = source.line_start(node.lineno), source.line_end(node.end_lineno or node.lineno)
+        return [Edit(first, last, "")]
+    lines = text.splitlines() or ["pass"]
+    written = f"{source.newline}{source.indentation(node)}".join(lines)
+    return [Edit(source.start(node), source.end(node), written)]
+
+
+def _is_only(tree: ast.Module, node: ast.stmt) -> bool:
+    blocks = (value for one in ast.walk(tree) for _, value in ast.iter_fields(one) if isinstance(value, list))
+    return any(block == [node] for block in blocks)
+
+
+def _has_names(new: ast.AST, old: ast.AST) -> bool:
+    """Whether the names of a replacement are those of what it replaces, or known everywhere: a name that Orion gave
+    means nothing in the file, or something else."""
+    return _names(new) <= _names(old) | KNOWN | {*dir(builtins)}
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _dumped(text: str) -> str:
+    try:
+        return ast.dump(ast.parse(text))
+    except SyntaxError:
+        return ""
+
+
+class _Exchange(ast.NodeTransformer):
+    """One expression in the place of another, by where that stands in the text."""
+
+    def __init__(self, old: ast.expr, new: ast.expr) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if type(node) is type(self.old) and isinstance(node, ast.expr) and _place(node) == _place(self.old):
+            return self.new
+        found = self.generic_visit(node)
+        assert isinstance(found, ast.AST)
+        return found
+
+
+def _place(node: ast.expr) -> tuple[int | None, ...]:
+    return node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
