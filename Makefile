@@ -151,10 +151,10 @@ planted: $(STAMP) ## faults planted in plans and in the analysis: which of them 
 house: $(STAMP)  ## the structure of the compiler in numbers; about 1 min
 	$(BIN)/python -m benchmarks.house $(ARGS)
 
-docs: $(STAMP)   ## build the site into docs/_build/html and execute its notebooks, any warning an error; about 1 min
+docs: $(STAMP)   ## build the site into docs/_build/html and execute its notebooks, any warning an error; 25 s
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going docs docs/_build/html
 
-docs-serve: docs ## build the site, and show it at http://localhost:8000 until Ctrl-C; about 1 min
+docs-serve: docs ## build the site, and show it at http://localhost:8000 until Ctrl-C; 25 s
 	$(BIN)/python -m http.server --bind localhost --directory docs/_build/html 8000
 
 docs-examples: $(STAMP) ## run the examples in the documentation and in docstrings; about 5 min
