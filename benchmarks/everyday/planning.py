@@ -48,7 +48,8 @@ def planned(case: Case, arguments: tuple[Any, ...]) -> Refused | Planned:
         plan = orion.parallel_for(case.function).plan(*arguments)
     except OrionError as error:
         return Refused(type(error).__name__, str(error).splitlines()[0], error.is_for_numba)
-    part = sum(share.part for share in shares(plan.function) if share.loop.is_parallel)
+    found = shares(plan.function)
+    part = sum(share.part for share in found if share.loop.is_parallel or share.loop.parallel_inside)
     codes = sorted(
         {
             reason.code
