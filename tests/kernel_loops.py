@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -208,9 +209,15 @@ def argument_value(argument: Any, values: dict[str, Any], results: dict[str, Any
 @pytest.fixture(scope="module", autouse=True)
 def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A cache folder of a file's own, for tests that look at machine code, which kernels from disk do not show, or that
-    must not find any. Test files import this fixture by name; all others share the user's folder, from run to run."""
+    must not find any. Test files import this fixture by name; all others share the user's folder, from run to run.
+
+    Kernels that this process has taken from the user's folder are set aside, too: canonical source is the same for
+    loops of other tests.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ORION_CACHE", str(tmp_path_factory.mktemp("kernels")))
+        for name in [name for name in sys.modules if name.startswith("orion_kernel_")]:
+            patch.delitem(sys.modules, name)
         yield
 
 
