@@ -53,9 +53,10 @@ R = TypeVar("R")
 
 
 class ParallelFunction(OtherRuns[P, R]):
-    """A function whose loops Orion plans and runs. Made by `parallel_for`.
+    """Decorated function, whose loops Orion plans and runs. Made by `orion.parallel_for`.
 
-    Calling it runs the loops on the session's workers; arrays change in place and the function's result is returned.
+    Call it as the function that it wraps. A call runs the loops on the workers of the session (`orion.init`), changes
+    arrays in place, and returns the function's result.
     """
 
     __module__: str
@@ -140,16 +141,29 @@ class ParallelFunction(OtherRuns[P, R]):
     def plan(self, *args: Any, inspect: Any, **kwargs: Any) -> Plan: ...
     @ends_in_users_line
     def plan(self, *args: Any, inspect: Any = False, **kwargs: Any) -> Plan:
-        """Return the plan for these arguments: no loop runs, no worker starts.
+        """Return the plan of a call with these arguments, an `orion.Plan`. No loop runs and no worker starts.
 
-        It is made from dtypes, shapes, integers, the keys of sparse arrays, and two kinds of looks at index arrays. One
-        pass sees whether elements repeat or are negative; each plan has that. An inspection lists what each iteration
-        of `x[i] = x[idx[i]] + y[i]` touches, and finds tiles. Calls inspect by themselves once they have run for a
-        while, and at once with `force_parallel`; `inspect=True` inspects now.
+        The plan depends on dtypes, shapes, integers and the keys of sparse arrays. Of index arrays it reads whether
+        elements repeat or are negative.
 
-        What a call refuses before it runs, the plan refuses with the same error: arguments that share memory, sizes
-        that do not go together, subscripts that leave their arrays, numbers that do not fit their dtypes. Functions
-        that run as they are have no plan: the error is an UnsupportedLoopError, which says what stands in the way.
+        - `inspect`: True also lists the elements that each iteration accesses through index arrays, and forms tiles
+          from them. A call does so by itself once the loop has run for a while, or at once under `force_parallel`.
+
+        A plan raises what a call raises before it runs:
+
+        - `AliasError`: two arguments share memory, and the loops write one of them.
+        - `ArgumentError`: arguments are missing, shapes do not match, or a number does not fit its dtype.
+        - `OutOfBoundsError`: a subscript is certain to leave its array.
+        - `UnsupportedLoopError`: code is not supported. Functions that run as they are have no plan, and raise it too.
+
+        >>> import numpy as np, orion
+        >>> @orion.parallel_for
+        ... def running(a):
+        ...     for i in range(1, a.shape[0]):
+        ...         a[i] += a[i - 1] ** 2
+        >>> plan = running.plan(np.ones(1000))
+        >>> plan.strategy, plan.reasons[0].code
+        ('serial', 'ORN101')
         """
         session = current_session()
         if "inspect" in self._names and inspect is not False:  # it is an argument of the function
@@ -170,9 +184,9 @@ class ParallelFunction(OtherRuns[P, R]):
     def explain(self, *args: Any, inspect: Any, **kwargs: Any) -> str: ...
     @ends_in_users_line
     def explain(self, *args: Any, inspect: Any = False, **kwargs: Any) -> str:
-        """Return the plan as text; `inspect` as in `plan`.
+        """Return the plan of a call as text. `inspect` and the errors are those of `plan`.
 
-        A function that Orion cannot plan runs as Numba compiles it. Then the text says why.
+        A function without a plan runs as Numba compiles it; the text then gives the reason.
         """
         try:
             return str(self.plan(*args, inspect=inspect, **kwargs))
@@ -189,19 +203,20 @@ class ParallelFunction(OtherRuns[P, R]):
     def measure(
         self, *args: Any, seconds: Any = None, kinds: Any = None, every: Any = None, **kwargs: Any
     ) -> Measurement | MeasuredKinds:
-        """Measure how long the tiles of a call take, and return it; `plan.estimate` and `plan.scaling` then know times.
+        """Measure the times of a call's tiles, for `plan.estimate` and `plan.scaling`, and return them.
 
-        The call runs a few times on threads of this process, as many as the session has workers. It runs on copies:
-        the arguments stay as they are. What is measured holds for all calls with arguments of the same types.
+        The call runs a few times on copies of the arguments, on as many threads of this process as the session has
+        workers. The result holds for all calls with arguments of the same types.
 
-        `seconds`: about so long each run takes, 1 by default. Later rounds of serial loops are then left out; the first
-        round of each loop always runs. `ArgumentError` unless it is above 0, and whatever a call raises.
+        - `seconds`: about how long each run may take, 1 by default. Later rounds of serial loops are then left out; the
+          first round of each loop always runs.
+        - `kinds`: memory tiers by name, for `plan.estimate(placement=…)`: `{"dram": None, "file": "/a/folder"}`. The
+          first is None, the process's own memory. A folder gets memory-mapped files, which are removed at the end.
+        - `every`: with `kinds`, one in `every` iterations also runs as Python, to trace the blocks of memory that it
+          accesses. The default traces about 20,000 iterations of a loop.
 
-        `kinds`: kinds of memory by name, for `plan.estimate(placement=...)`: `{"dram": None, "file": "/a/folder"}`.
-        None is the process's own memory, and comes first. A folder stands for files in it that are mapped into memory;
-        they are removed afterwards. The call runs with all NumPy arrays on each kind. One in `every` iterations also
-        runs as Python, to see which blocks of memory it touches; by default about 20,000 of a loop do. `ArgumentError`
-        where a kind is no folder, and where the accesses of a loop cannot be listed so.
+        Errors: `ArgumentError` for `seconds` that are not above 0, a tier that is no folder, and a loop whose accesses
+        cannot be traced. A run raises what a call raises.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -227,10 +242,10 @@ class ParallelFunction(OtherRuns[P, R]):
 
     @property
     def last_run(self) -> LastRun | None:
-        """What the last finished call in this process ran: its plan and the serial order that it equals.
+        """Record of the last finished call in this process: its plan, and the serial order that its result equals.
 
-        It also has the times of loops and workers if a profile was on (`orion.profile`). None before the first call,
-        and after a call that ran without a plan.
+        It has the times of loops and workers if the call was inside of `with orion.profile():`. The record is None
+        before the first call, and after a call without a plan.
         """
         ran = self._ran
         if ran is None:
@@ -239,15 +254,17 @@ class ParallelFunction(OtherRuns[P, R]):
 
     @ends_in_users_line
     def replay(self, run: LastRun, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Repeat a run (an earlier `last_run`) with its plan, tiles and order: the same values give the same bits.
+        """Repeat an earlier run, tile by tile, and return its result. Equal arguments give equal bits.
 
-        Orion does not keep the values of a run: give `args` as they were before it. The session's backend and workers
-        do not matter. The replay uses as many threads of this process as the run had workers, while no loop of the
-        session runs. `last_run` and profiles stay as they are.
+        - `run`: an earlier value of `last_run`.
+        - `args`: the arguments as they were before that run; Orion keeps no copy of them.
 
-        PlanError where `run` is of another function, or of this one before a change, and where these arguments would
-        not run with its plan. The error names what differs: shapes, dtypes, integers, keys of sparse arrays, contents
-        of index arrays, or a later inspection.
+        The replay uses as many threads of this process as the run had workers, on any backend. Loops of the session
+        wait meanwhile. `last_run` and profiles do not change.
+
+        Errors: `ArgumentError` if `run` is no run. `PlanError` if it is of another function, or of other code.
+        `PlanError`, too, if the arguments have another plan; it names the shapes, dtypes, integers, keys or index
+        arrays that differ.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -285,19 +302,21 @@ class ParallelFunction(OtherRuns[P, R]):
 
     @property
     def serial(self) -> Callable[P, R]:
-        """The undecorated function, which the Python interpreter runs."""
+        """Undecorated function, for the Python interpreter: `f.serial(*args)`."""
         return cast(Callable[P, R], self.__wrapped__)
 
     @ends_in_users_line
     def kernel_source(self, *args: P.args, **kwargs: P.kwargs) -> str:
-        """The Python source of the kernels generated for these arguments."""
+        """Return the Python source of the kernels that Orion generates for these arguments. The errors are those of
+        `plan`."""
         session = current_session()
         preparation, given = self._bind(args, kwargs)
         return preparation.kernel_source(given, session.workers, session.force_parallel)
 
     @property
     def py_func(self) -> FunctionType:
-        """The undecorated function, by the name that Numba's have for it: a loop that calls this one looks into it."""
+        """Undecorated function, under the name that Numba's dispatchers use. A loop that calls this function compiles
+        it."""
         return self.__wrapped__
 
     def __repr__(self) -> str:
@@ -402,7 +421,7 @@ def _from_value(data: bytes, options: Options) -> ParallelFunction[..., Any]:
 
 
 class Decorator(Protocol):
-    """What `parallel_for` with options gives."""
+    """Decorator that `parallel_for` with options returns."""
 
     def __call__(self, function: Callable[P, R], /) -> ParallelFunction[P, R]: ...
 
@@ -431,29 +450,29 @@ def parallel_for(
     fastmath: bool = True,
     schedule: str = "static",
 ) -> ParallelFunction[P, R] | Decorator:
-    """Run the loops of a function in parallel where that is proved to be right, and compiled on one worker where not.
+    """Compile a function's loops, and run them in parallel where a dependence analysis proves that this is right.
 
-    `ordered`: True for the result of the written order, False for that of any serial order, None for True in
-    `range` loops and False in loops over a sparse array's elements. `require_parallel`: raise `NotParallelError`
-    for a loop whose plan is serial instead of warning. `fastmath`: sums inside one iteration may be reassociated, and
-    rounded fewer times: dot products, sums of rows, and what `row += …` and `row -= …` add up, the same for every
-    layout; so may running sums of long loops (`s += x[i]; out[i] = s`), in blocks that are the same for any number of
-    workers. Everything else is rounded as NumPy does it, operation by operation.
+    A loop without a proof runs compiled on one worker, with a `SerialLoopWarning`. Code that Orion cannot analyse, such
+    as a dict, runs on one worker as Numba compiles it, with the same warning.
 
-    `schedule="dynamic"`: workers take tiles that others have not begun, where they would have to wait. Loops over
-    ranges are cut finer for that, the same for up to eight workers, by work where arguments show it
-    (`range(counts[i])`); sums of floats may have other last bits than static ones, all else has the same. Not in loops
-    with arrays of tiles' own, with copies of arrays, or that may end early (`plan.loops[k].is_dynamic`). On several
-    nodes all but the last are dealt out anew between calls, by how long workers computed (`plan.loops[k].deal`).
+    - `function`: a plain Python function of arrays and scalars (docs/reference/language.md lists what it may hold).
+    - `ordered`: True keeps the result of the written order, False that of any serial order. None is True for `range`
+      loops and False for loops over a sparse array.
+    - `relax`: names of dense arrays whose updates (`w[…] += …`, `w[…] -= …`) may be late, as with `orion.buffer`.
+    - `require_parallel`: raise `NotParallelError` for a serial loop, rather than warn.
+    - `fastmath`: reassociate sums inside one iteration, and contract them to fused multiply-adds. These are dot
+      products, sums of rows, and `row += …`. Running sums of long loops (`s += x[i]; out[i] = s`) may be summed in
+      blocks. The bits are the same for all layouts and numbers of workers. All other operations round as NumPy's do.
+    - `schedule`: with "dynamic", a worker that would wait takes tiles that no other has begun. Tiles are smaller, so
+      sums of floats may have other bits than with "static". The order of unordered loops depends on timing; `last_run`
+      records it. `plan.loops[k].is_dynamic` says which loops take part. On several nodes, shares follow measured times
+      (`plan.loops[k].deal`).
 
-    `relax`: names of dense arrays whose updates (`w[…] += …`, `w[…] -= …`) may be late, as `orion.buffer` has it.
+    Returns an `orion.ParallelFunction`, or a decorator where options are given.
 
-    What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one
-    worker, with a warning.
-
-    Errors: `UnsupportedLoopError` at the first call or plan, for code that cannot be compiled. Ctrl-C ends a call with
-    `KeyboardInterrupt` within a second; of the arrays that it writes some elements are then new and others are not
-    (docs/guides/stopping.md), and the next call is right.
+    Errors: `ArgumentError` for an option or a function that is none; `UnsupportedLoopError`, at the first call or plan,
+    for code that cannot be compiled. Ctrl-C raises `KeyboardInterrupt` within a second (docs/guides/stopping.md):
+    arrays may then hold old and new elements, and the next call works.
 
     >>> import numpy as np, orion
     >>> @orion.parallel_for

@@ -36,7 +36,7 @@ def decorated() -> list[OtherRuns[..., Any]]:
 
 
 class OtherRuns(Generic[P, R]):
-    """The part of `orion.ParallelFunction` that runs a function otherwise than a call does."""
+    """Part of `orion.ParallelFunction` that runs a function in other ways than a call."""
 
     _unanalysed: dict[tuple[object, ...], Unanalysed]
 
@@ -61,20 +61,20 @@ class OtherRuns(Generic[P, R]):
     @property
     @abstractmethod
     def last_run(self) -> LastRun | None:
-        """What the last call has run."""
+        """Record of the last call."""
 
     @property
     @abstractmethod
     def py_func(self) -> FunctionType:
-        """The undecorated function, as other packages ask for it."""
+        """Undecorated function, under the name that other packages use."""
 
     @abstractmethod
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Numbers, dict[str, Any]]:
-        """The arguments of a call by the names of the parameters."""
+        """Return the arguments of a call by parameter, and the numbers among the defaults."""
 
     @abstractmethod
     def _compiled_as_it_is(self, arguments: Mapping[str, Any], why: OrionError) -> Unanalysed:
-        """The function compiled by Numba without a plan; raises `why` where Numba does not compile it."""
+        """Return the function as Numba compiles it, without a plan; raise `why` where Numba does not compile it."""
 
     @abstractmethod
     def _warn_if_serial(self, prepared: Prepared) -> None:
@@ -82,17 +82,17 @@ class OtherRuns(Generic[P, R]):
 
     @ends_in_users_line
     def verify(self, *args: P.args, **kwargs: P.kwargs) -> Verification:
-        """Run a call with these arguments on copies, in parallel, on one worker and by the Python interpreter, compare
-        what comes out, and say what differs: the arrays that it writes and what it returns, or the errors that it
-        raises. All workers of the session are used, also where fewer would be faster. Arguments stay as they are: dense
-        arrays that are written are copied, and sparse ones get their values back. It takes as long as Python does.
+        """Compare a parallel run of a call with serial ones, and return an `orion.Verification` of their differences.
 
-        The run on one worker, by the same plan, has to give the same bits. Python's results may be rounded otherwise.
-        Of a loop in any order over a sparse array, Python takes the order of `plan.serial_order()`. Differences from
-        Python are printed, and do not count, in a range loop with `ordered=False` and where updates may be late. They
-        count in all other loops, among them range loops by default.
+        A call with these arguments runs on copies: on all workers of the session, on one worker, and in the Python
+        interpreter. Compared are the arrays that it writes, what it returns, and the errors that it raises. The
+        arguments do not change. `verify` takes as long as Python does.
 
-        Errors: those by which a call refuses its arguments or its loop.
+        Workers against one worker must give equal bits. Against Python, floats may differ by rounding. Larger
+        differences count, except in `range` loops with `ordered=False` and where updates may be late: there they are
+        only printed. Of an unordered loop over a sparse array, Python runs the order of `plan.serial_order()`.
+
+        Errors: those by which a call refuses its arguments or its loop (`plan` lists them).
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -116,17 +116,24 @@ class OtherRuns(Generic[P, R]):
     def debug(self, *args: Any, workers: int, **kwargs: Any) -> R: ...
     @ends_in_users_line
     def debug(self, *args: Any, workers: Any = 2, **kwargs: Any) -> R:
-        """Run it as plain Python on one thread, the planned loops tile after tile as the plan for `workers` workers has
-        them. Breakpoints of `pdb` stop in the function's own lines, and `print` prints; calls of `print`, `breakpoint`
-        and `pdb.set_trace` do not keep the loop from being planned here. Arrays change in place.
+        """Run a call as plain Python on one thread, tile after tile of its plan, and return the function's result.
 
-        Iterations run in an order that the plan allows, so the results are those of a call, up to rounding. A loop with
-        one tile, or whose tiles are no whole iterations (statements of one iteration in several loops), and one that
-        may end early, run in their written order; a `SerialLoopWarning` says so where the plan has another. Updates of
-        buffers (`orion.buffer`) are applied at once. Where a parameter is called `workers`, the keyword is its value.
+        Breakpoints of `pdb` stop in the function's own lines, and `print` prints. Calls of `print`, `breakpoint` and
+        `pdb.set_trace` do not prevent a plan here. Arrays change in place.
 
-        Errors: those by which a call refuses its arguments or its loop, and `ArgumentError` for a number of workers
-        below 1 and for replicas (`orion.replicate`), of which each worker has a copy: `f.serial` runs these.
+        - `workers`: the number of workers that the plan is made for. If the function has a parameter of that name, the
+          keyword sets that parameter instead.
+
+        The order of the iterations is one that the plan allows, so the results are those of a call, up to rounding.
+        Updates of buffers (`orion.buffer`) are applied at once. Some loops run in their written order, and a
+        `SerialLoopWarning` says so where the plan has another:
+
+        - loops with one tile.
+        - loops that may end early.
+        - loops that the plan splits into several, so that no tile has whole iterations.
+
+        Errors: `ArgumentError` for `workers` below 1, and for replicas (`orion.replicate`), which only `f.serial` runs
+        as Python. A call's refusals are raised too (`plan` lists them).
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
