@@ -13,15 +13,20 @@ from orion.tracebacks import ends_in_users_line
 
 @ends_in_users_line
 def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, **values: Any) -> Path:
-    """Write arrays, numbers and strings, each by a name, to a new file in the folder `path`, and return its path.
+    """Save arrays, numbers and strings to a new file in a folder, and return the file's path.
 
-    The file is there as a whole or not at all, whatever happens meanwhile; the newest two stay. With `every`, the same
-    arrays are written again after the first call of a loop that ends so many seconds later, and so on, until the
-    session ends or the function is called again for this folder. Of a replica (`orion.replicate`) they hold the centre
-    and the momentum, of an accumulator its value. A session has its folders for itself.
+    - `path`: the folder. It is made where it does not exist; only one session at a time writes to it.
+    - `values`: what to save, each by a name: `W=W, epoch=4`. Of a replica (`orion.replicate`), the file holds the
+      centre and the momentum; of an accumulator, its value.
+    - `every`: seconds above 0. Orion then saves the same arrays again after a call, each time that so many seconds have
+      passed. This ends with the session, or with the next `checkpoint` to the folder. Only arrays, replicas and
+      accumulators can be saved so.
 
-    `ArgumentError` for values that no file holds, and where another session writes to the folder; `StorageError` where
-    the file cannot be written, as on a full disk: the checkpoints before it are as they were.
+    The file is complete or absent, whatever ends the process meanwhile. The newest two files stay.
+
+    Errors: `ArgumentError` for values that no file can hold, for an `every` that is no number of seconds, and where
+    another session writes to the folder. `StorageError` where the file cannot be written, as on a full disk; earlier
+    checkpoints then stay.
 
     >>> import orion, tempfile
     >>> folder, W = tempfile.mkdtemp(), orion.ones((2, 3))
@@ -36,13 +41,23 @@ def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, *
 
 @ends_in_users_line
 def restore(path: str | os.PathLike[str], /, **into: Any) -> dict[str, Any]:
-    """Read the newest checkpoint in the folder `path`, and return what it holds by name. `path` may also be a file.
+    """Read the newest checkpoint in a folder, and return its values by name.
 
-    Dense arrays given by name, NumPy's or Orion's, take their contents in place; they need the same shape and dtype.
-    Replicas take their centre and momentum, and their copies begin as the centre. Accumulators take their value. Where
-    there is an error, nothing changes.
+    - `path`: the folder, or one file in it.
+    - `into`: arrays to fill in place, by their names in the checkpoint. Dense arrays, NumPy's or Orion's, need the same
+      shape and dtype. Replicas take their centre and momentum, and all copies begin as the centre. Accumulators take
+      their value.
 
-    `ArgumentError` where there is no checkpoint, or arrays do not fit; `DataFormatError` where the file is damaged: the
-    one before it, in the same folder, can then be given by its path.
+    Errors: `ArgumentError` where there is no checkpoint, or an array does not fit. `DataFormatError` for a damaged
+    file; the one before it can be given by its path. `StorageError` where a file cannot be read. After an error,
+    nothing has changed.
+
+    >>> import numpy as np, orion, tempfile
+    >>> folder, W = tempfile.mkdtemp(), np.ones(3)
+    >>> _ = orion.checkpoint(folder, W=W)
+    >>> W[:] = 0.0
+    >>> _ = orion.restore(folder, W=W)
+    >>> W
+    array([1., 1., 1.])
     """
     return restored(Path(path).expanduser(), into)

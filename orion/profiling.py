@@ -31,7 +31,7 @@ def last_profile() -> Profile | None:
 
 
 class Profile(AbstractContextManager["Profile"]):
-    """What was measured of the calls in a `with` statement. Made by `orion.profile`."""
+    """Times of the calls in a `with` statement; made by `orion.profile`. `print` shows them, a notebook draws them."""
 
     def __init__(self) -> None:
         self._collected = Collector()
@@ -56,7 +56,7 @@ class Profile(AbstractContextManager["Profile"]):
 
     @property
     def bottleneck(self) -> Bottleneck:
-        """What keeps the program from being faster: its `kind`, and a `sentence` with the numbers."""
+        """Bottleneck of the program: its `kind`, the `loop`, and a `sentence` with the numbers."""
         return bottleneck_of(self.numbers)
 
     @property
@@ -66,17 +66,21 @@ class Profile(AbstractContextManager["Profile"]):
 
     @ends_in_users_line
     def save_trace(self, path: str | os.PathLike[str]) -> None:
-        """Write a trace that ui.perfetto.dev and chrome://tracing open: a track for the driver and one for each worker.
-        The first calls are in it, up to some 200,000 parts; all are in the sums."""
+        """Write a trace for ui.perfetto.dev and chrome://tracing, with a track for the driver and one per worker.
+
+        - `path`: the file to write. It has the first calls, up to some 200,000 parts; the sums have all calls.
+
+        Errors: `StorageError` where the file cannot be written.
+        """
         write_text(path, json.dumps(trace_of(self._collected.calls, self._collected.start)))
 
     @ends_in_users_line
     def save_svg(self, path: str | os.PathLike[str]) -> None:
-        """Write a picture of what each worker did when."""
+        """Write the timeline of all workers to `path`, as SVG. `StorageError` where the file cannot be written."""
         write_text(path, self._picture())
 
     def to_dict(self) -> dict[str, Any]:
-        """The sums and the bottleneck as plain dicts, lists, strings and numbers; times are seconds."""
+        """Return the sums and the bottleneck as plain dicts, lists, strings and numbers. Times are seconds."""
         numbers = self.numbers
         return profile_to_dict(numbers, bottleneck_of(numbers))
 
@@ -98,14 +102,18 @@ class Profile(AbstractContextManager["Profile"]):
 
 @ends_in_users_line
 def profile() -> Profile:
-    """Measure the calls of loops in a `with` statement: `with orion.profile() as profile: …`.
+    """Measure the calls of loops in a `with` statement, and return an `orion.Profile`.
 
-    Afterwards `print(profile)` shows, by loop and worker, the time in tiles, waiting for other workers and moving data,
-    what the driver did meanwhile, and one sentence that names the bottleneck. It is of the session that the statement
-    begins in, and of the calls of all threads in it; `with orion.session(…)` goes around it, not inside. Profiles may
-    stand in each other. What ends by an error or Ctrl-C is measured until then.
+    Write `with orion.profile() as profile: …`, and `print(profile)` after it. The text has, per loop and worker, the
+    time in tiles, waiting for other workers and moving data. It has the driver's time, too, and ends with a sentence
+    that names the bottleneck.
 
-    While it is on, workers start tiles one by one, which costs some microseconds each. Results have the same bits.
+    A profile covers the calls of all threads in its session, so `with orion.session(…)` stands around it, not inside.
+    Profiles may be nested. A call that ends by an error or Ctrl-C is measured until then.
+
+    Under a profile, workers start tiles one by one, which costs some microseconds each. Results have the same bits.
+
+    Errors: `ArgumentError` where one profile is used for two `with` statements.
 
     >>> import numpy as np, orion
     >>> @orion.parallel_for

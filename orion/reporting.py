@@ -36,12 +36,15 @@ Function = OtherRuns[Any, Any]
 
 @ends_in_users_line
 def report(path: str | os.PathLike[str]) -> None:
-    """Write one HTML file of what has run in this process: for each function its plan, as a notebook shows it, and the
-    times of its last call; and the last profile (`orion.profile`), with its timeline. The file needs no other file, no
-    network and no scripts. Times are known of calls inside of a profile. Functions come in the order of their
-    definition, those that nobody holds any more are left out.
+    """Write the plans, times and timeline of this process to one HTML file.
 
-    Errors: `StorageError` where the file cannot be written; what was there before is as it was.
+    The file has a section per function that has run, in the order of their definition: its plan, as a notebook shows
+    it, and the times of its last call. Calls outside of `with orion.profile():` have no times. The last profile
+    follows, with its timeline. Functions that the program has deleted are left out.
+
+    - `path`: the file to write. It needs no other file, no network and no scripts.
+
+    Errors: `StorageError` where the file cannot be written; an older file of that name then stays.
 
     >>> import numpy as np, orion, os, tempfile
     >>> @orion.parallel_for

@@ -456,15 +456,20 @@ def sparse(
     *,
     allow_nan: bool = False,
 ) -> SparseArray:
-    """A sparse array from one array of keys per dimension, and one array of values or a tuple of them.
+    """Make a sparse array from one array of keys per dimension, and one or more arrays of values.
 
-    All arrays are one-dimensional and of one length, and are copied. Keys are integers from 0 on; `shape` is
-    the smallest that holds them if not given. The same key may occur more than once. Without elements, `([],
-    [])` and `[]` will do.
+    - `coords`: a tuple with one integer array per dimension, each of shape (elements,). Keys count from 0, and a key
+      may occur more than once. They are stored as int32, or as int64 if a key needs it.
+    - `values`: an array of shape (elements,), or a tuple of such arrays for several values per element. Dtypes stay.
+    - `shape`: the number of indices per dimension; by default the smallest that holds all keys.
+    - `allow_nan`: accept NaN among the values.
 
-    `DataFormatError`, naming the first position, for keys that are not integers, are negative or lie outside
-    of `shape`, for lengths that differ, and for NaN unless `allow_nan`. Keys far above the number of elements need a
-    `shape`: rather than in so long a dimension, a loop would end in a lack of memory.
+    Returns an `orion.SparseArray` with copies of these arrays. For an array without elements, `([], [])` and `[]` will
+    do.
+
+    Errors: `DataFormatError`, with the first position, for keys that are no integers, are negative, or lie outside of
+    `shape`. The same for unequal lengths, values that are no numbers, and NaN. Without a `shape`, a key must be below
+    2**24 or below 64 times the number of elements.
 
     >>> sparse(([0, 5], [1, 1], [2, 0]), (np.ones(2), np.array([3, 4])))
     SparseArray(shape=(6, 2, 3), nnz=2, dtype=(float64, int64))
@@ -479,9 +484,7 @@ def sparse(
 
 
 def adopt(keys: Arrays, values: Arrays, shape: Sequence[int] | None, values_are_tuple: bool) -> SparseArray:
-    """A sparse array that takes over arrays already checked, without a copy. Keys are still held against
-    `shape`.
-    """
+    """Return a sparse array of checked arrays, without a copy. Keys are still compared with `shape`."""
     extents, limits = checked_extents(keys, shape)
     return SparseArray(keys, values, extents, limits, values_are_tuple)
 

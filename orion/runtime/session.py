@@ -323,9 +323,8 @@ def _place() -> Place:
 
 
 def current_session() -> Session:
-    """The session that loops run in: that of the `with` statement around the call, or of `init`, or one with the
-    default settings.
-    """
+    """Return the session that loops run in: that of the enclosing `with` statement, of `init`, or one with default
+    settings."""
     place = _place()
     if place.session is None:
         with _beginning:
@@ -335,13 +334,13 @@ def current_session() -> Session:
 
 
 def planned_workers() -> tuple[int, bool]:
-    """The number of workers that loops are planned for, and whether all are to be used: starts nothing."""
+    """Return the number of workers that loops are planned for, and whether all must be used. Starts nothing."""
     session = current_session()
     return session.workers, session.force_parallel
 
 
 def current_storage() -> Storage:
-    """Where the elements of arrays are held: starts nothing."""
+    """Return where arrays hold their elements. Starts nothing."""
     session = _place().session
     return storage_from(None, None) if session is None else session.settings.storage
 
@@ -356,22 +355,26 @@ def init(
     spill: str | os.PathLike[str] | None = None,
     spill_above: int | str | None = None,
 ) -> None:
-    """Choose where loops run; without it, on every core of this process. Ends the session before.
+    """Choose the workers that loops run on. Ends the previous session.
 
-    `backend` is "threads" (this process), "ray" (one actor per worker, which owns its partitions) or "serial"
-    (one worker). `workers` is their number, by default one per core, with `address` one per CPU of the cluster.
-    `address` joins a Ray cluster ("auto": the one on this machine) for as long as the session lasts; without it, Ray
-    is started here where it isn't running, and ended with the session. With `force_parallel`, every worker is used
-    wherever that is legal, whatever the predicted cost. A worker on Ray that is stopped by a signal for `standstill`
-    seconds, 10 by default, is replaced; one that does nothing for three times as long is warned of. What is None is
-    taken from `ORION_BACKEND`, `ORION_WORKERS`, `ORION_FORCE_PARALLEL`, `ORION_STANDSTILL`, `ORION_SPILL` and
-    `ORION_SPILL_ABOVE`. `ArgumentError` for what cannot be; the session before then stays in force.
+    A program needs no `init`: by default, loops run on threads of this process, one per core. An argument that is None
+    comes from its environment variable (docs/reference/environment.md), or has the default named here.
 
-    `spill` is a folder on a disk, for data larger than memory: of Orion's arrays that are made or moved in this
-    session, each column of a sparse one (the keys of a dimension, a value, the order), and each dense one, of more than
-    `spill_above` bytes, a number or a text such as "256MB" (by default 64 MiB), is a mapped file there. Steps, groups
-    and loops give the same bits. The files have no names, and end with the arrays, or with the process, however it
-    ends. `StorageError` where the folder cannot be written to, here, or is full, where an array is made.
+    - `backend`: "threads" (this process, the default), "ray" (one actor per worker, which owns its partitions) or
+      "serial" (one worker).
+    - `workers`: their number. The default is one per core, or one per CPU of the cluster with `address`.
+    - `address`: the Ray cluster to join; "auto" is the one on this machine. Without it, Orion starts Ray unless it
+      runs, and ends it with the session.
+    - `force_parallel`: use every worker wherever that is legal, whatever the predicted cost. False by default.
+    - `standstill`: seconds, 10 by default. A worker on Ray that a signal has stopped for so long is replaced. One that
+      does nothing for three times as long causes a `StandstillWarning`.
+    - `spill`: a folder on a disk, for data larger than memory. By default, all arrays are in memory.
+    - `spill_above`: bytes, or a text such as "256MB"; 64 MiB by default. Larger dense arrays, and columns of sparse
+      arrays, become mapped files in the `spill` folder. The files have no names, and vanish with their arrays or with
+      the process. Results have the same bits.
+
+    Errors: `ArgumentError` for settings that do not exist or do not fit together; the previous session then stays.
+    `StorageError` where the `spill` folder cannot be written to, and, once arrays are made, where it is full.
 
     >>> import orion
     >>> orion.init(backend="threads", workers=2)
@@ -389,20 +392,21 @@ def init(
 
 @ends_in_users_line
 def scale(workers: int) -> None:
-    """Go on with another number of workers. Arrays stay as they are, and nothing is computed again.
+    """Change the number of workers of the session. Arrays stay as they are, and nothing is computed again.
 
-    Results keep their bits for up to eight workers, for which most loops are cut into the same blocks
-    (docs/guides/reproducible.md has all cases).
+    - `workers`: the new number, from 1 on.
 
-    On threads, a call may be under way: in another thread, or because a signal handler scales. It goes on with the new
-    workers from the end of a round, with the same blocks; `f.last_run.worker_counts` says when. Inside of one loop, and
-    in `with orion.profile():`, the number stays until the next call. `scale` does not wait for the call.
+    Results keep their bits for up to eight workers, for most loops (docs/guides/reproducible.md lists all cases).
 
-    On Ray, `scale` waits for a call of another thread, and starts the new workers at once if there are workers already.
-    A signal handler cannot scale there (PlanError).
+    On threads, `scale` returns at once, also while another thread or the interrupted program is in a call. The call
+    uses the new workers from the end of a round, with the same blocks; `f.last_run.worker_counts` says when. Inside of
+    one loop, and under `orion.profile`, the number changes with the next call.
 
-    `ArgumentError` for what is no number of workers, on the serial backend, and where the cluster has no room. The
-    number of workers then stays.
+    On Ray, `scale` waits for a call of another thread. New workers start at once if the session has started workers
+    already. A signal handler cannot scale there.
+
+    Errors: `ArgumentError` for a number below 1, on the serial backend, and where the cluster has no room; the number
+    then stays. `PlanError` from a signal handler on Ray.
 
     >>> import orion
     >>> with orion.session("threads", 1) as here:
@@ -419,8 +423,12 @@ def scale(workers: int) -> None:
 
 @ends_in_users_line
 def shutdown() -> None:
-    """End the workers, and Ray as far as Orion started or joined it. The next loop starts a new session; safe to
-    call at any time. A loop that another thread runs is waited for.
+    """End the session's workers, and Ray if Orion started or joined it. The next loop starts a new session.
+
+    A loop that another thread runs comes to its end first. Without workers, `shutdown` does nothing.
+
+    >>> import orion
+    >>> orion.shutdown()
     """
     place = _place()
     ending, place.session = place.session, None
@@ -438,11 +446,13 @@ def session(
     spill: str | os.PathLike[str] | None = None,
     spill_above: int | str | None = None,
 ) -> AbstractContextManager[Session]:
-    """A session for a `with` statement, with the arguments of `init`; the one before is back afterwards. Ends
-    with the statement, and so does one that was begun by `init` inside of it.
+    """Open a session for a `with` statement. The previous session is back afterwards.
 
-    It is that of the thread, or task of asyncio, which the statement is in. Other threads have the sessions of their
-    own `with` statements; those that are in none have the one that the main thread is in.
+    The arguments and errors are those of `orion.init`. `as` gives the session, with its number of `workers`. The end of
+    the statement ends the workers, also those of an `init` inside of it.
+
+    The session belongs to the thread, or the asyncio task, of the statement. Other threads use the sessions of their
+    own `with` statements. A thread without one uses that of the main thread.
 
     >>> import orion
     >>> with orion.session(backend="serial") as here:
@@ -453,8 +463,7 @@ def session(
 
 
 class OpenSession(ContextDecorator, AbstractContextManager[Session]):
-    """The session for a `with` statement, as an object with methods of its own so that what they raise, Ctrl-C among
-    it, ends in the user's line."""
+    """Session of a `with` statement, whose errors, Ctrl-C among them, end in the user's line."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -54,28 +54,36 @@ def read_csv(
     skip_lines: int = 0,
     allow_nan: bool = False,
 ) -> SparseArray:
-    """A sparse array from a text file with one element per line. Files ending in .gz, .bz2, .zst or .lz4 are
+    """Read a text file with one element per line into a sparse array. Files that end in .gz, .bz2, .zst or .lz4 are
     unpacked.
 
-    - `keys`, `values`: the columns, by header name or by position counted from 0. One value column gives
-      scalars, a sequence of them gives tuples. `dtype` is that of the values, or a sequence with one for
-      each.
-    - `sep`: one or more characters between columns. By default "," for .csv, a tab for .tsv, "::" for .dat
+    - `path`: the file.
+    - `keys`, `values`: the columns, by header name or by position from 0. One value column gives scalars, a sequence of
+      columns gives tuples.
+    - `sep`: one or more characters between columns. By default "," for .csv, a tab for .tsv, and "::" for .dat
       (MovieLens).
-    - `header`: whether the first line names the columns. By default it does if columns are asked for by name,
-      or if none of the entries asked for is a number.
-    - `quoted`: whether an entry may stand in quotation marks, and then hold separators. Not where they are several
-      characters long.
-    - `shape`: as for `orion.sparse`. Ids are kept as they are; with `one_based` they count from 1, and become
-      keys that count from 0. Integers are decimal, or hexadecimal where they begin with 0x.
-    - `skip_lines`: lines to leave out before the header. Blank lines are left out everywhere.
+    - `header`: True if the first line names the columns. By default, it does if columns are asked for by name, or if no
+      entry asked for is a number.
+    - `dtype`: that of the values, float32 by default, or a sequence with one per value column. Complex values cannot be
+      read.
+    - `shape`: as for `orion.sparse`.
+    - `quoted`: entries may stand in quotation marks, and then hold separators. This needs a separator of one character.
+    - `one_based`: ids count from 1, and become keys that count from 0.
+    - `skip_lines`: the number of lines before the header. Blank lines are skipped everywhere.
+    - `allow_nan`: accept values that are empty, NaN or infinite.
 
-    `DataFormatError`, with file, line (from 1), column and text, for: a file that is missing, empty or damaged; a
-    line with more or fewer columns than the first; quotation marks that are still open at the end of a line, also in
-    columns that are not asked for, since what follows them would be lost; a line of more than a megabyte; a column
-    that is not there; an id that is not an integer, is negative, lies outside of `shape` or, without one, far above
-    the number of lines; a value that is not a number of `dtype`, and, unless `allow_nan`, one that is empty, NaN or
-    infinite. Nothing is returned then.
+    Returns an `orion.SparseArray`. Ids are decimal integers, or hexadecimal ones that begin with 0x.
+
+    Errors: `ArgumentError` for arguments that do not fit together. `DataFormatError` for the file, with line (from 1),
+    column and text; nothing is returned then. It is raised for:
+
+    - a file that is missing, empty or damaged.
+    - a line that has more or fewer columns than the first, or more than a megabyte.
+    - quotation marks that are still open at the end of a line, in any column.
+    - a column that does not exist.
+    - an id that is no integer, is negative or lies outside of `shape`.
+    - an id far above the number of lines, without a `shape`.
+    - a value that is no number of `dtype`.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -46,26 +46,36 @@ def read_libsvm(
     zero_based: bool | Literal["auto"] = "auto",
     allow_nan: bool = False,
 ) -> tuple[SparseArray, NDArray[np.float64]]:
-    """The examples in a file of LIBSVM or SVMlight as a sparse array with a row for each, and their labels, float64.
-    Files ending in .gz, .bz2, .zst or .lz4 are unpacked.
+    """Read a LIBSVM or SVMlight file into a sparse array, one row per example, and an array of labels.
 
-    A line is `label index:value index:value … # remark`: a number, then pairs in ascending order of their indices,
-    between spaces or tabs. Blank lines and remarks are left out; a line with a label alone is a row without elements.
+    Files that end in .gz, .bz2, .zst or .lz4 are unpacked. A line is `label index:value index:value … # remark`, with
+    spaces or tabs between the parts and ascending indices. Blank lines and remarks are skipped. A label alone is a row
+    without elements.
 
-    - `features`: the number of columns; by default as many as the largest index needs. Give it where two files, to
-      train and to test, are to have the same.
-    - `dtype`: of the values, a type of floats.
-    - `zero_based`: whether indices count from 0. LIBSVM's count from 1, some programs write them from 0. "auto" takes
-      them to count from 0 if 0 occurs in the file, or else from 1. So it is wrong about a file that counts from 0 and
-      has no element there: say it of files that belong together.
+    - `path`: the file.
+    - `features`: the number of columns, by default the smallest that holds all indices. Give it to two files that
+      belong together, such as one to train and one to test.
+    - `dtype`: the type of floats of the values, float32 by default.
+    - `zero_based`: indices count from 0. LIBSVM counts from 1, some programs from 0. "auto" means 0 if the index 0
+      occurs in the file, else 1. Say True or False for files that belong together, since one of them may have no index
+      0.
+    - `allow_nan`: accept NaN and infinite numbers.
 
-    `DataFormatError`, with file, line (from 1), column (the character in the line, from 1) and the line, for: a label
-    or a value that is not a number or, unless `allow_nan`, is NaN or infinite; what is no pair, like `qid:1`, or has an
-    index that is no integer, is below the first, not below `features` or, without them, far above the number of
-    elements; indices that do not ascend. Also for a file that is missing, empty or damaged. Nothing is returned then.
+    Returns an `orion.SparseArray` of shape (examples, features), and the labels, float64 of shape (examples,). For
+    loops over rows, `rows = X.lines(0)` has `rows.indptr`, `rows.indices` and `rows.values[0]`.
 
-    The arrays of rows that some loops go through are `rows = X.lines(0)`: `rows.indptr`, `rows.indices` and
-    `rows.values[0]`.
+    Errors: `ArgumentError` for a `dtype` that is no type of floats, and for other values of `features` or `zero_based`.
+    `DataFormatError` for the file, with line, column (both from 1) and text; nothing is returned then. It is raised
+    for:
+
+    - a file that is missing, empty or damaged.
+    - a label or a value that is no number.
+    - a part that is no pair of index and value, such as `qid:1`.
+    - an index that is no integer, is below the first one, or is not below `features`.
+    - an index far above the number of elements, without `features`.
+    - indices that do not ascend.
+
+    Source: Chang and Lin, "LIBSVM: A library for support vector machines", ACM TIST 2011 (the format).
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +113,7 @@ def _read(
 
 
 class _Rows:
-    """All rows, as they come: how many there are, the numbers of their elements, and the least and the largest index,
-    None without any."""
+    """Rows read so far: their number, the number of their elements, and the least and largest index (None without any)."""
 
     def __init__(self, storage: Storage) -> None:
         self._labels, self._keys, self._values = Pieces(storage), KeyPieces(storage, 2), Pieces(storage)

@@ -37,21 +37,28 @@ def read_parquet(
     one_based: bool = False,
     allow_nan: bool = False,
 ) -> SparseArray:
-    """A sparse array from Parquet files with one element per row, in the order of files and rows.
+    """Read Parquet files with one element per row into a sparse array, in the order of files and rows.
 
-    - `path`: a file; a folder, of which all files are read whose names end in .parquet, .parq or .pq, those of its
-      folders too, in the order of their names, but for names that begin with "." or "_"; or a sequence of such.
-    - `keys`, `values`: the columns, by name or by position counted from 0. One value column gives scalars, a sequence
-      of them gives tuples.
-    - `dtype`: of the values, or a sequence with one for each; by default that of the column. Integers are converted to
-      an integer type that holds each of them, numbers to any type of floats.
-    - `shape`: as for `orion.sparse`. With `one_based` ids count from 1, and become keys that count from 0.
+    - `path`: a file, a folder, or a sequence of these. A folder stands for its files that end in .parquet, .parq or
+      .pq, also those in folders inside of it, by name. Names that begin with "." or "_" are skipped.
+    - `keys`, `values`: the columns, by name or by position from 0. One value column gives scalars, a sequence of
+      columns gives tuples.
+    - `dtype`: that of the values, or a sequence with one per value column; by default that of the column. Integers may
+      become an integer type that holds all of them, and numbers any type of floats.
+    - `shape`: as for `orion.sparse`.
+    - `one_based`: ids count from 1, and become keys that count from 0.
+    - `allow_nan`: accept NaN; missing floats then become NaN.
 
-    `DataFormatError`, with file, row (from 0) and column, for: a file that is missing, damaged or no Parquet; a folder
-    without such files; a column that is not there, or of another type than in the first file; an id that is missing,
-    not an integer, negative, outside of `shape` or, without one, far above the number of rows; a value that is missing,
-    not a number or does not fit `dtype`; and, unless `allow_nan`, one that is NaN. With `allow_nan` missing floats are
-    NaN. Nothing is returned then.
+    Returns an `orion.SparseArray`.
+
+    Errors: `ArgumentError` for arguments that do not fit together. `DataFormatError` for the files, with file, row
+    (from 0) and column; nothing is returned then. It is raised for:
+
+    - a file that is missing, damaged or no Parquet, and a folder without such files.
+    - a column that does not exist, or has another type than in the first file.
+    - an id that is missing, no integer, negative or outside of `shape`.
+    - an id far above the number of rows, without a `shape`.
+    - a value that is missing, no number, or does not fit `dtype`.
 
     >>> import pathlib, tempfile, pyarrow.parquet
     >>> table = pyarrow.table({"user": [0, 1], "item": [2, 0], "stars": [5.0, 3.5]})
@@ -91,7 +98,7 @@ def _read(
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is read: columns, the dtypes of those of values (None: as they are), and what keys may be."""
+    """Request for columns: the dtypes of values (None for that of the file), and the range of keys."""
 
     keys: tuple[Column, ...]
     dtypes: tuple[np.dtype | None, ...]

@@ -20,9 +20,14 @@ def save(array: DistArray, path: str | os.PathLike[str]) -> None:
 
 @ends_in_users_line
 def load(path: str | os.PathLike[str]) -> DistArray:
-    """The array in a file that `save` wrote, with the same elements to the bit.
+    """Read an array from a file that `array.save(path)` wrote. It has the same elements, bit for bit.
 
-    `StorageError` where the file cannot be read; `DataFormatError` where it is damaged or is no such file.
+    - `path`: the file, in NumPy's format .npz.
+
+    Returns an `orion.DenseArray` or an `orion.SparseArray`.
+
+    Errors: `StorageError` where the file cannot be read. `DataFormatError` where it is damaged, or holds something else
+    than one array.
 
     >>> import orion, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "ones.npz")

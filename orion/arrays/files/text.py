@@ -32,22 +32,33 @@ def text_file(
     encoding: str = "utf-8",
     allow_nan: bool = False,
 ) -> SparseArray:
-    """A sparse array from a text file, by a function that is called for each line, in their order. Files ending in .gz,
-    .bz2, .zst or .lz4 are unpacked.
+    """Read a text file into a sparse array, by a function that parses one line.
 
-    `parse_line(line)` is given the text of a line without its end (`\\n`, `\\r\\n` or `\\r`), and returns
-    `(keys, value)`, or None to leave the line out. `keys` is a tuple with one integer per dimension, or an integer for
-    an array of one dimension; `value` is a number, or a tuple of numbers. All lines give as many of each. Blank lines,
-    and the first `skip_lines` of all lines, are left out without asking.
+    Files that end in .gz, .bz2, .zst or .lz4 are unpacked. Blank lines are skipped.
 
-    Keys count from 0; `shape` is as for `orion.sparse`. The dtype of the values is that of NumPy's numbers among them,
-    to which Python's adapt; Python's bool, int, float and complex alone are bool, int64, float64 and complex128. Where
-    no line gives an element, the array has the dimensions of `shape`, or one, and values of float64.
+    - `path`: the file.
+    - `parse_line`: called as `parse_line(line)` for each line in turn, without its end (`\\n`, `\\r\\n` or `\\r`). It
+      returns `(keys, value)`, or None to skip the line. `keys` is a tuple with one integer per dimension, or an integer
+      for one dimension. `value` is a number or a tuple of numbers. All lines must give as many of each.
+    - `shape`: as for `orion.sparse`. Keys count from 0.
+    - `skip_lines`: the number of lines at the beginning that are skipped.
+    - `encoding`: that of the text, UTF-8 by default.
+    - `allow_nan`: accept NaN among the values.
 
-    `DataFormatError`, with file, line (from 1) and its text, for: a line for which `parse_line` raises an error, which
-    is its `__cause__`; a result that is not of that form; a key that is negative, lies outside of `shape` or, without
-    one, far above the number of elements; a value that is NaN, unless `allow_nan`; text that is not of this encoding; a
-    line of more than a megabyte; a file that is missing or damaged. Nothing is returned then.
+    Returns an `orion.SparseArray`. NumPy's numbers among the values decide the dtype, and Python's numbers adapt to it.
+    Python's bool, int, float and complex alone give bool, int64, float64 and complex128. A file without elements gives
+    an array of the dimensions of `shape`, or one dimension, of float64.
+
+    Errors: `ArgumentError` for a `parse_line` that is no function, or an unknown `encoding`. `DataFormatError` for the
+    file, with line (from 1) and text; nothing is returned then. It is raised for:
+
+    - a line for which `parse_line` fails; that error is the `__cause__`.
+    - a result of another form.
+    - a key that is negative or lies outside of `shape`.
+    - a key far above the number of elements, without a `shape`.
+    - a value that is NaN.
+    - text in another encoding, and a line of more than a megabyte.
+    - a file that is missing or damaged.
 
     >>> import pathlib, tempfile
     >>> def parse(line):
