@@ -61,10 +61,14 @@ IN_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class LoopEstimate:
-    """What one planned loop takes: `line` of the source and `dims`, the number of `nodes` that run tiles of it, the
-    `bytes` that go between nodes before and in it, all rounds together (None where nobody knows before the run), and
-    `why_one_node`, where it is one of several. `rounds` is how often it runs, and `seconds` those of all rounds, with
-    what they wait for; None where `Estimate.unmeasured` says why."""
+    """Predicted cost of one planned loop; part of an `Estimate`.
+
+    - `line`, `dims`: its line in the source and the names of its loop dimensions.
+    - `nodes`: the number of nodes that run tiles of it; `why_one_node` gives the reason for one of several.
+    - `bytes`: those sent between nodes before and in the loop, over all rounds; None where they depend on data.
+    - `rounds`: how often it runs.
+    - `seconds`: those of all rounds, waiting included; None where `Estimate.unmeasured` gives the reason.
+    """
 
     line: int
     dims: tuple[str, ...]
@@ -77,16 +81,29 @@ class LoopEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a call takes on `workers` workers shared out evenly among `nodes` nodes.
+    """Predicted time, traffic and memory of a call on some workers and nodes. `plan.estimate(workers=64, nodes=8)`
+    makes one.
 
-    `bytes` are the contents of arrays that go from node to node, in all (None where that depends on data: `unknown`
-    says on what); what the driver sends at the beginning and gets at the end is not among them, nor are flags and
-    headers. `bytes_at_end` of them bring what was written to the first node. `memory` has for each node the bytes of
-    dense arrays that it works on.
+    - `workers`, `nodes`: the workers, shared out evenly among the nodes.
+    - `bytes`: contents of arrays sent between nodes, in all. None where that depends on data, as `unknown` says. It has
+      neither message headers nor what the driver sends first and gets last.
+    - `bytes_at_end`: the part of `bytes` that brings written data to the first node.
+    - `loops`: a `LoopEstimate` per planned loop.
+    - `memory`: per node, the bytes of dense arrays that it works on.
+    - `seconds`: those of the call, by what `f.measure(...)` has measured. None where times are not known; `unmeasured`
+      says why, and what to call.
+    - `seconds_on_one`: those of the same tiles on one worker.
+    - `assumed`: sentences about what the prediction takes for granted.
+    - `placement`: the memory tier of each array, where one was asked for.
 
-    `seconds` are those of the whole call and `seconds_on_one` those of the same tiles on one worker, by what
-    `f.measure(...)` has measured; None where times are not known: `unmeasured` says why, and what to call. `assumed`
-    says what is taken for granted. `placement` has the kind of memory that each array is on, where that was asked for.
+    >>> import numpy as np, orion
+    >>> @orion.parallel_for
+    ... def halve(a):
+    ...     for i in range(a.shape[0]):
+    ...         a[i] = 0.5 * a[i]
+    >>> estimate = halve.plan(np.ones(1000)).estimate()
+    >>> estimate.nodes, estimate.bytes, estimate.memory, estimate.seconds
+    (1, 0, (8000,), None)
     """
 
     workers: int
@@ -105,10 +122,15 @@ class Estimate:
     _placed: Callable[[Mapping[str, str]], Estimate] = field(repr=False)
 
     def best(self, capacity: Mapping[str, int | str] | None = None) -> Best:
-        """Which array goes on which kind of memory, so that a call takes the least time on one worker: a placement, its
-        estimate on these workers, and what speaks for it. `capacity` are the bytes that kinds have room for; a kind
-        that is not named has room for all. PlanError where there is not enough room, a kind is unknown, or none was
-        measured (`f.measure(..., kinds=...)`).
+        """Propose a memory tier for each array, so that a call takes the least time on one worker.
+
+        - `capacity`: bytes per tier, as numbers or texts such as "2GB". A tier that is not named has room for all
+          arrays.
+
+        Returns the `placement`, its `estimate` on these workers, and its reasons; `print` shows them.
+
+        Errors: `PlanError` where the tiers have too little room, a tier is unknown, or none was measured
+        (`f.measure(..., kinds=...)`).
 
         >>> import numpy as np, orion, tempfile
         >>> @orion.parallel_for
@@ -130,14 +152,14 @@ class Estimate:
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast as the same tiles on one worker."""
+        """Predicted speedup over the same tiles on one worker; None where times are not known."""
         if self.seconds is None or self.seconds_on_one is None:
             return None
         return self.seconds_on_one / self.seconds
 
     @property
     def memory_per_worker(self) -> int:
-        """The bytes of dense arrays per worker of the node that has most of them."""
+        """Bytes of dense arrays per worker, on the node that has most of them."""
         place = [worker * self.nodes // self.workers for worker in range(self.workers)]
         return max((-(-size // max(1, place.count(node))) for node, size in enumerate(self.memory)), default=0)
 
@@ -159,12 +181,14 @@ class Estimate:
         return f"Time: {time_in_words(self.seconds * 1e9)}, {self.speedup:.3g} times as fast as on one worker."
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as plain dicts, lists, strings and numbers: its fields, `speedup` and `memory_per_worker`."""
+        """Return the estimate as plain dicts, lists, strings and numbers: its fields, `speedup` and
+        `memory_per_worker`."""
         own = {one.name: getattr(self, one.name) for one in fields(self) if not one.name.startswith("_")}
         own |= {"loops": tuple(asdict(loop) for loop in self.loops), "placement": dict(self.placement)}
         return {**own, "speedup": self.speedup, "memory_per_worker": self.memory_per_worker}
 
     def to_json(self) -> str:
+        """Return `to_dict()` as JSON text."""
         return json.dumps(self.to_dict(), indent=2)
 
 
@@ -379,14 +403,26 @@ def refuse_memory(estimate: Estimate, memory: int, others: Sequence[Estimate]) -
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """The predicted seconds of a call on more and more workers of one node: (workers, seconds), the workers being
-    powers of two. `pays_up_to` is the number of workers from which on twice as many do not save 5 % of the time any
-    more; None where the last point still does."""
+    """Predicted seconds of a call on 1, 2, 4, … workers of one node. `plan.scaling()` makes one.
+
+    - `points`: pairs of workers and seconds. The numbers of workers are powers of two.
+
+    >>> scaling = Scaling(((1, 8.0), (2, 4.1), (4, 4.0)))
+    >>> scaling.pays_up_to
+    2
+    >>> print(scaling)
+    workers       time  speedup
+          1      8.0 s        1
+          2      4.1 s     1.95
+          4      4.0 s        2
+    More than 2 workers do not pay.
+    """
 
     points: tuple[tuple[int, float], ...]
 
     @property
     def pays_up_to(self) -> int | None:
+        """Number of workers from which on twice as many save less than 5 % of the time; None if all save more."""
         for (workers, seconds), (_, doubled) in zip(self.points, self.points[1:], strict=False):
             if doubled > 0.95 * seconds:
                 return workers
@@ -406,7 +442,7 @@ class Scaling:
 def scaled(
     function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], measurements: Measurements
 ) -> float:
-    """The predicted seconds of a plan on one node. PlanError where they are not known."""
+    """Return the predicted seconds of a plan on one node. PlanError where they are not known."""
     measurement = measurements.latest(sizes, [*loop_names(function.loops)])
     if measurement is None:
         raise PlanError(f"times are not known, as nothing was measured: {MEASURE}")
@@ -417,8 +453,10 @@ def scaled(
 
 
 def predicted_seconds(plan: Plan) -> tuple[Seconds | None, str]:
-    """Return the seconds that are predicted by what was measured or, where the function was measured, why they are not
-    known. A prediction without measurements may be many times off: no view has it."""
+    """Return the seconds predicted from measurements, or the reason why they are not known.
+
+    Without measurements, both are empty: such a prediction may be many times off, and no view shows it.
+    """
     if not plan.measurements.found:
         return None, ""
     try:

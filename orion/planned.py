@@ -59,11 +59,11 @@ def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule], nodes: S
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How the loops of a function are run for arguments of these types and sizes, and the proof that they may be.
+    """Plan of a function's loops for arguments of these types and sizes, with the proof that it is right. `f.plan(…)`
+    makes one.
 
-    `f.plan(…)` makes it. `print(plan)` shows it as text, a notebook as a page with a picture. See
-    docs/guides/reading-a-plan.md for its parts and the strategies, docs/tutorials/reading-a-plan.md for a plan step by
-    step, and docs/reference/glossary.md for its words.
+    `print(plan)` shows it as text, a notebook draws it. docs/guides/reading-a-plan.md explains its parts and the
+    strategies, docs/tutorials/reading-a-plan.md reads one step by step, and docs/reference/glossary.md has the words.
     """
 
     # `arrays`: the sparse ones of the call; none, and so no schedule, where it was made without arguments. `again`: the
@@ -82,14 +82,14 @@ class Plan:
 
     @property
     def loops(self) -> tuple[LoopPlan, ...]:
-        """One `LoopPlan` per planned loop of the source, in textual order. A reordered loop has `parts`, the loops that
-        run instead of it; its strategy is the weakest of theirs."""
+        """One `LoopPlan` per planned loop of the source, in textual order. The `parts` of a reordered loop are the
+        loops that replace it; its strategy is the weakest of theirs."""
         return loops_of_source(self.function)
 
     @property
     @ends_in_users_line
     def only(self) -> LoopPlan:
-        """The plan of the only loop. PlanError where the function has several, or none."""
+        """Plan of the only loop. PlanError where the function has several, or none."""
         if not self.loops:
             raise PlanError("the function has no loop: all that a plan says of it is in its text, `print(plan)`")
         if len(self.loops) != 1:
@@ -106,13 +106,13 @@ class Plan:
 
     @cached_property
     def parallelism(self) -> Parallelism:
-        """How much of the work is shared out: parallel, too small to share, serial at these sizes, partly parallel or
-        serial."""
+        """Share of the work that is parallel, and its extent: parallel, too small to share, serial at these sizes,
+        partly parallel or serial."""
         return parallelism(self.function)
 
     @property
     def strategy(self) -> str:
-        """How the only loop runs: "independent", "1d", "2d", "nd", "wavefront", "inspected", "relaxed" or "serial".
+        """Strategy of the only loop: "independent", "1d", "2d", "nd", "wavefront", "inspected", "relaxed" or "serial".
 
         PlanError where the function has several loops, or none: ask `plan.loops[k].strategy` then.
         """
@@ -120,13 +120,13 @@ class Plan:
 
     @property
     def runs_on(self) -> int:
-        """The number of workers that the function will use: the most of any of its loops."""
+        """Number of workers that the function will use: the most of any of its loops."""
         return self.parallelism.runs_on
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        """The dependences between iterations of the loops as written: array, kind, both accesses, distance. Where a
-        reordered loop carries none itself, they are those of its parts."""
+        """Dependences between iterations of the loops as written: array, kind, both accesses, distance. A reordered
+        loop without own dependences has those of its parts."""
         found = (part for loop in self.loops for part in (loop, *(() if loop.dependences else loop.parts)))
         return tuple(dependence for part in found for dependence in part.dependences)
 
@@ -137,29 +137,29 @@ class Plan:
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
-        """Why no loop runs by a stronger strategy: each reason has a `code`, a `message` and perhaps a `hint`."""
+        """Reasons why no loop has a stronger strategy: each has a `code`, a `message` and perhaps a `hint`."""
         return tuple(reason for loop in self.loops for reason in loop.reasons)
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Conditions of this plan on sizes and integers of a call, as expressions of Python: "lo >= 0". Each call
-        checks them. A call for which one does not hold gets another plan."""
+        """Conditions of this plan on sizes and integers, as Python expressions: "lo >= 0". Each call checks them, and
+        makes another plan where one does not hold."""
         return conditions_in_words(self.function.program.function, dict(self.function.types))
 
     @property
     def considered(self) -> tuple[Considered, ...]:
-        """Other ways to run the function that were not taken. Each has a `name`, the predicted `nanoseconds` (None
-        where unknown) and the `reason` against it."""
+        """Alternatives that were not chosen: `name`, predicted `nanoseconds` (None where unknown), and the `reason`
+        against each."""
         return self.function.considered
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """Where each array lives while a loop runs, and the bytes that a run is predicted to move, loop by loop."""
+        """Placement of each array during a loop, and the bytes that a run is predicted to move, loop by loop."""
         return tuple(placement for loop in self.loops for placement in loop.placements)
 
     @cached_property
     def graph(self) -> nx.MultiDiGraph:
-        """The dependence graph: a node "line:column" per statement that accesses arrays, an edge per dependence."""
+        """Dependence graph: a node "line:column" per statement that accesses arrays, an edge per dependence."""
         from orion.dependence.graph import dependence_graph
 
         return dependence_graph(self.dependences, self.function.program.function.body)
@@ -168,11 +168,13 @@ class Plan:
 
     @ends_in_users_line
     def schedule(self, workers: int | None = None, loop: int | None = None) -> Schedule:
-        """Return the tiles, by step and worker, of loop number `loop` (by default the only one).
+        """Return the `Schedule` of a loop: its tiles, by step and worker.
 
-        `workers` defaults to the plan's number; a loop runs on no more than it has blocks for. For a reordered loop the
-        tiles are those of its part with most dimensions, in the coordinates of the new order. PlanError where the plan
-        was made without arguments.
+        - `workers`: by default the plan's number. A loop uses at most as many as it has blocks for.
+        - `loop`: the position in `plan.loops`; by default the only loop. Of a reordered loop, it is the part with most
+          dimensions, in the coordinates of the new order.
+
+        PlanError where the plan was made without arguments.
         """
         return self.schedule_of(self._loop(loop), workers)
 
@@ -199,10 +201,11 @@ class Plan:
 
     @ends_in_users_line
     def serial_order(self, workers: int | None = None, loop: int | None = None) -> Ints:
-        """Return a serial order of the iterations that a run on `workers` workers equals. PlanError as for `schedule`.
+        """Return a serial order of the iterations that a run on `workers` workers equals, as int64. PlanError as for
+        `schedule`.
 
-        For a loop over a sparse array: int64 of shape (elements,), positions in the order in which the elements were
-        given. For a nest of ranges: int64 of shape (iterations, dims), the coordinates of each iteration.
+        For a loop over a sparse array: positions of its elements as they were given, of shape (elements,). For a nest
+        of ranges: the coordinates of each iteration, of shape (iterations, dims).
         """
         from orion.schedule.order import element_order, range_order
 
@@ -223,18 +226,18 @@ class Plan:
         bandwidth: float | None = None,
         latency: float | None = None,
     ) -> Estimate:
-        """Predict what a call takes on `nodes` nodes: seconds per loop, bytes between nodes, memory of each node.
+        """Predict the time, traffic and memory of a call on `nodes` nodes, as an `Estimate`. Nothing runs.
 
-        Nothing runs. `workers` are shared out evenly among the nodes; they default to those of the plan. Times are
-        known once `f.measure(...)` has measured the function: they come from a simulation of the schedules.
+        - `workers`: by default the plan's number, shared out evenly among the nodes.
+        - `memory`: the bytes that each node has for dense arrays.
+        - `placement`: memory tiers of arrays, `{"W": "file"}`. All others are on the first tier that `f.measure(...,
+          kinds=...)` was given. `.best(capacity={"dram": "2GB"})` of the estimate proposes one.
+        - `bandwidth`, `latency`: bytes per second of each node, 1e9 by default, and seconds, 1e-4 by default.
 
-        - `bandwidth`: bytes per second of each node, 1e9 by default; `latency`: seconds, 1e-4 by default
-        - `memory`: the bytes that each node has for dense arrays
-        - `placement`: the kind of memory of arrays, `{"W": "file"}`. All others are on the first kind that
-          `f.measure(..., kinds=...)` was given. `.best(capacity={"dram": "2GB"})` of the estimate proposes a placement
+        Times need `f.measure(...)` first; a simulation of the schedules predicts them.
 
-        `assumed` of the estimate says what is taken for granted. PlanError where `memory` is too small (it says what
-        would do), where the plan was made without arguments, and for a placement that was not measured.
+        PlanError where `memory` is too small (it says what would do), where the plan was made without arguments, and
+        for a placement that was not measured.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for
@@ -268,7 +271,7 @@ class Plan:
 
     @ends_in_users_line
     def scaling(self, workers: int = 1024) -> Scaling:
-        """Predict the seconds of a call on 1, 2, 4, … workers of one node, up to `workers`, and where more stop to pay.
+        """Predict the seconds of a call on 1, 2, 4, … workers of one node, up to `workers`, as a `Scaling`.
 
         A plan is made for each number. PlanError where times are not known: `f.measure(...)` first.
         """
@@ -318,20 +321,18 @@ class Plan:
 
     @ends_in_users_line
     def check(self, workers: int | None = None) -> None:
-        """Prove by isl that what runs keeps every dependence. Returns where it is proved.
+        """Prove by isl that what runs keeps every dependence; return where it is proved.
 
-        `workers`: the schedules for so many workers are checked, by default those for 1 to 4 and for the plan's own
-        number. Proved are:
+        `workers` is the number of workers of the schedules, by default 1 to 4 and the plan's own. The proof covers:
 
-        - the schedule of every loop
-        - the new order of a loop that does not run as written: each iteration runs once, for all sizes, and after all
-          that it depends on
-        - arrays of which tiles have their own, copies that iterations add to, and copies that are read
-        - neighbouring loops that run as one
-        - subscripts that kernels do not check: they lie inside of their arrays
+        - the schedule of every loop.
+        - every reordered loop: for all sizes, each iteration runs once, after those that it depends on.
+        - private arrays of tiles, copies that iterations add to, and copies that are read.
+        - fused loops.
+        - subscripts that kernels do not check: they stay inside of their arrays.
 
-        PlanError where isl refutes a dependence, with the pair of iterations; OutOfBoundsError where a subscript is
-        sure to leave its array. An `UnprovedWarning` names what could be proved neither right nor wrong.
+        PlanError where isl refutes a dependence; it names the pair of iterations. OutOfBoundsError where a subscript is
+        certain to leave its array. An `UnprovedWarning` names what isl can neither prove nor refute.
         """
         from orion.verify.check import check
 

@@ -67,15 +67,17 @@ def _is_running(file: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What an error says to write: a text for a region of the source, which does the same there; empty where the
-    statement is to be left out. `is_named`: where the region is what a name is given, it is written for that name."""
+    """Text that an error proposes for a region of the source, with the same meaning. Empty text removes the statement.
+
+    `is_named`: the region is the value of a name, and the text is written for that name.
+    """
 
     span: Span
     text: str
     is_named: bool = False
 
     def told(self, hint: str) -> str:
-        """Return a hint with the text, where it does not have it yet: what is written is what is told."""
+        """Return a hint that contains the text: the message and the mended file then say the same."""
         words = ", then ".join(f"`{line}`" for line in self.text.splitlines())
         return hint if not words or words in hint or self.is_named else f"{hint}: here {words}"
 

@@ -314,8 +314,10 @@ def _plan(function: AnyFunction, types: Types, given: Given) -> Plan:
 
 
 def _typed_plan(function: AnyFunction, types: Types, given: Given) -> tuple[Typed, Plan]:
-    """What is known of a function, and its plan. Numbers that are not given are the defaults where all sizes are known
-    with these, as in a call that leaves them out."""
+    """Return the types and the plan of a function.
+
+    Where all sizes are then known, numbers that the user does not give are their defaults, as in a call.
+    """
     numbers = _default_numbers(function, given)
     if numbers and all(isinstance(kind, ScalarType) or name in given.shapes for name, kind in types.items()):
         typed, sizes = _typed_sizes(function, types, given, numbers)

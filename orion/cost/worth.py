@@ -221,9 +221,11 @@ def work_of_parts(
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What loops that stand for one of the source have to do in a call, in nanoseconds on one worker: None where nobody
-    knows. `rounds` has for each of them the rounds of the serial loops around it, in which it is started; `in_python`
-    where that is not done by compiled code."""
+    """Cost of the loops that replace one of the source, in one call, in nanoseconds on one worker.
+
+    `work` is None where it is unknown. `rounds` has per loop the rounds of the serial loops around it, each of which
+    starts it. `in_python`: Python starts the loops, not compiled code.
+    """
 
     work: float | None
     rounds: tuple[tuple[float, ...], ...]
@@ -231,12 +233,12 @@ class Changes:
 
     @property
     def barriers(self) -> float:
-        """How often the loops are started."""
+        """Number of starts of the loops."""
         return sum(map(prod, self.rounds))
 
     @property
     def start_ns(self) -> float:
-        """What one start costs."""
+        """Cost of one start."""
         return STARTED_NS if self.in_python else SYNC_NS
 
 

@@ -75,7 +75,7 @@ class MatrixPart:
 
     @property
     def written(self) -> str:
-        """What it is called where it is told of."""
+        """Name in messages."""
         name, _, axis = self.attribute.partition("_")
         return f"{self.matrix}.{name}[{axis}]" if name == "shape" else f"{self.matrix}.{self.attribute}"
 
@@ -130,16 +130,19 @@ class Turn:
 
     @property
     def words(self) -> str:
-        """What it is called where it is told of."""
+        """Words for it in messages."""
         what, verb = ("array", "stands") if len(self.names) == 1 else ("arrays", "stand")
         return f"which {what} {' and '.join(self.names)} {verb} for"
 
 
 @dataclass(frozen=True, slots=True)
 class HelperLocal:
-    """A name that stands for a local of a helper put in place of its call, where the function has another of that name
-    (`orion.passes.inline`); or, where `helper` is empty, for a parameter that the function gives another value
-    (`orion.passes.given_anew`), or a loop variable that is read after its loop (`orion.passes.after_loops`)."""
+    """Name for a variable that had to be renamed, since the function has another of its name.
+
+    It was the local `local` of an inlined `helper` (`orion.passes.inline`). Without a `helper`, it was a parameter that
+    the function assigns (`orion.passes.given_anew`), or a loop variable that is read after its loop
+    (`orion.passes.after_loops`).
+    """
 
     name: str
     helper: str
@@ -148,9 +151,12 @@ class HelperLocal:
 
 @dataclass(frozen=True, slots=True)
 class InBlocks:
-    """Scalars that iterations hand on, or arrays whose elements they do, in `for` number `loop`, which goes through
-    blocks of `length` iterations (`orion.rewrites.scans`). `is_rounded`: sums of floats are rounded in
-    blocks; `is_twice`: what blocks do with them is computed in loops before it."""
+    """Blocks of a scan in `for` number `loop`: its iterations hand on the scalars, or elements of the arrays, `names`
+    (`orion.rewrites.scans`).
+
+    Each block has `length` iterations. `is_rounded`: sums of floats are rounded in blocks. `is_twice`: earlier loops
+    compute the summaries of blocks.
+    """
 
     loop: int
     names: tuple[str, ...]
@@ -181,21 +187,24 @@ class BufferPart:
 
     @property
     def written(self) -> str:
-        """What it is called where it is told of."""
+        """Name in messages."""
         own = "array" if not self.number else f"helpers[{self.number - 1}]"
         return self.buffer if self.is_array else f"{self.buffer}.{own}"
 
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """A parameter that collects the updates of another one, `array`, which are applied later (`orion.buffer`).
+    """Parameter that collects the updates of `array`, which are applied later (`orion.buffer`).
 
-    `name` is an array of each worker's own, of the same shape; where the source has no name for it, `source` is what
-    stands there. `helpers` are further parameters, and `snapshots` those of each worker's own that keep what helper
-    number `snapshot_of[k]` was when its element was first used. `apply` is the helper function that gives the new
-    value of an element, None for the sum; `results` says how many of (array, *helpers) it gives new values of.
-    `max_delay` is how many iterations updates may be late, and `sending` how they go to other nodes. `span` is the
-    first place that updates it, or reads the array.
+    - `name`: an array of each worker, of the same shape; `source` is what the source has in its place.
+    - `helpers`: further parameters of `apply`.
+    - `snapshots`: arrays of each worker, with the values that helper `snapshot_of[k]` had at the first use of an
+      element.
+    - `apply`: the helper function that gives an element its new value, None for the sum. It gives new values to the
+      first `results` of (array, *helpers).
+    - `max_delay`: the most iterations that an update may be late.
+    - `sending`: how updates go to other nodes.
+    - `span`: the first place that updates it, or reads the array.
     """
 
     name: str
@@ -213,17 +222,17 @@ class Buffered:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All that the updates have to do with."""
+        """Arrays that its updates access."""
         return (self.name, self.array, *self.helpers, *self.snapshots)
 
     @property
     def own(self) -> tuple[str, ...]:
-        """The arrays of each worker's own."""
+        """Arrays that each worker has for itself."""
         return (self.name, *self.snapshots)
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The arrays that applying updates gives new elements."""
+        """Arrays whose elements `apply` gives new values."""
         return (self.array, *self.helpers)[: self.results]
 
 
@@ -253,13 +262,14 @@ class Accumulated:
 
 @dataclass(frozen=True, slots=True)
 class LocalArray:
-    """An array that the function makes between its loops (`orion.passes.local_arrays`).
+    """Array that the function makes between its loops (`orion.passes.local_arrays`).
 
-    `lengths` are expressions of extents and integers that the caller gives. `is_sure`: it is made whenever the function
-    is called; `is_zero`: its memory is zero then, which is all that makes it. `span` is the first place that makes it.
-    `alike` are pairs of lengths that must be equal, because arrays of these lengths meet in what it is made of, and
-    `one_shape` those that are, as long as every place that makes it gives it the same shape. `is_list`: it is as long
-    as a list may get.
+    - `lengths`: expressions of extents and integers that the caller gives.
+    - `is_sure`: every call makes it. `is_zero`: its memory is then zero, and nothing else fills it.
+    - `span`: the first place that makes it.
+    - `alike`: pairs of lengths that must be equal, because arrays of these lengths meet where it is made.
+    - `one_shape`: pairs of lengths that are equal if all places that make it give it the same shape.
+    - `is_list`: it is as long as a list may get.
     """
 
     name: str
@@ -276,31 +286,48 @@ class LocalArray:
 
 @dataclass(frozen=True, slots=True)
 class Function(Keeping):
-    """A decorated function, or a helper that it calls.
+    """Decorated function, or a helper that it calls, in the loop language.
 
-    `constants` are the scalars it takes from its closure or its globals, frozen when it is parsed: where they are used,
-    the body has their values. `helpers` are all of the user's functions that it calls, directly or through one another,
-    in the same language, callees first; the helpers of a helper are listed here and not there. `inductions` are those
-    that have been replaced, `rows` the arrays that are given as arrays of more dimensions. `local_arrays` are the last
-    of the parameters: arrays that the caller does not give. `deciding` are scalars that may not be combined from
-    iterations that run at the same time, since what is evaluated depends on them, each with what may then go wrong
-    (`orion.dependence.guarded`);
-    `running` those that loops keep extremes of in ways for which NaN matters (`orion.passes.extremes`). `assumed` is
-    what holds of the sizes and integers of the calls that it is for, `words` the arguments of these that are strings or
-    None, which are no parameters (`orion.passes.options`). `unpacked` are the rows that are taken apart,
-    `sure` arrays that are made before they are read even where that cannot be seen (`orion.passes.array_names`).
-    `stands` says of loops which arrays names of the source are there, `turns` which scalars are numbers of such states,
-    `helper_locals` which names are those of helpers. `outside` are parameters too: arrays that it has
-    from its globals or its closure. `without` are the rewrites that are left out (`orion.pipeline`), `bars` the
-    progress bars of its loops (`orion.frontend.bars`). `reassociates`: scalars that iterations add to may be rounded in
-    blocks of iterations where these hand them on; `in_blocks` are loops that do so. `lists` are the arrays
-    that are lists in the source (`orion.frontend.lists`), `plain_lists` those of Python's numbers, not NumPy's,
-    `counters` the scalars that count the items of lists, with these (`orion.frontend.counted_lists`). `parts` are
-    parameters that a call takes from sparse matrices among its arguments, `rekeyed` those that are sparse arrays among
-    them with other keys, `by_key` values of elements of sparse arrays, `buffered` those whose updates may be late,
-    `replicas` those of which each worker has a copy, `buffer_parts` what is taken from buffers and replicas,
-    `accumulated` those that are the numbers of accumulators. `fors` are the loops of the source, in textual order, also
-    those that passes have removed.
+    Source:
+
+    - `name`, `params`, `body`, `source`, `span`: as parsed. The last parameters are the `local_arrays`, which the
+      caller does not give.
+    - `constants`: scalars of its closure or globals, frozen when it is parsed. The body has their values.
+    - `outside`: arrays of its closure or globals, as parameters.
+    - `helpers`: the user's functions that it calls, directly or through one another, callees first. Helpers list no
+      helpers themselves.
+    - `fors`: the loops of the source, in textual order, also those that passes have removed.
+    - `bars`: progress bars of loops (`orion.frontend.bars`).
+    - `assumed`: conditions on the sizes and integers of its calls.
+    - `words`: arguments of its calls that are strings or None, which are no parameters (`orion.passes.options`).
+
+    Arguments of other kinds, as parameters:
+
+    - `parts`: arrays and numbers of sparse matrices.
+    - `rekeyed`: sparse arrays with other keys.
+    - `by_key`: values of elements of sparse arrays.
+    - `buffered`: arrays with late updates.
+    - `replicas`: arrays of which each worker has a copy.
+    - `buffer_parts`: arrays of buffers and replicas.
+    - `accumulated`: numbers of accumulators.
+    - `lists`: arrays that are lists in the source (`orion.frontend.lists`). `plain_lists` hold Python's numbers, not
+      NumPy's.
+    - `counters`: scalars that count the items of lists, with these (`orion.frontend.counted_lists`).
+
+    Results of passes:
+
+    - `inductions`: induction variables that have been replaced.
+    - `rows`: flat arrays that have become arrays of more dimensions.
+    - `deciding`: scalars that control what is evaluated, so that iterations at the same time may not combine them. Each
+      has the reason (`orion.dependence.guarded`).
+    - `running`: extremes that loops keep in a way for which NaN matters (`orion.passes.extremes`).
+    - `unpacked`: rows that an assignment takes apart.
+    - `sure`: arrays that are made before they are read, though the analysis cannot see it (`orion.passes.array_names`).
+    - `stands`: per loop, the array that a name of the source stands for.
+    - `turns`: scalars that number such states.
+    - `helper_locals`: names of locals of helpers.
+    - `without`: rewrites that are left out (`orion.pipeline`).
+    - `reassociates`: True if scans may round their sums in blocks of iterations; `in_blocks` are the loops that do.
     """
 
     name: str
@@ -341,25 +368,24 @@ class Function(Keeping):
 
     @property
     def late(self) -> tuple[Buffered | Replica, ...]:
-        """The buffers and the replicas."""
+        """Buffers and replicas."""
         return (*self.buffered, *self.replicas)
 
     @property
     def relaxed(self) -> frozenset[str]:
-        """The arrays of which no access is ordered: buffers, their arrays and helpers, and copies of workers. Arrays
-        that these are copies of are not touched by the loops that have the copies, but by pulls."""
+        """Arrays whose accesses are not ordered: buffers, with their arrays and helpers, and replicas. The array behind
+        a replica is not among them: only pulls access it."""
         buffers = (name for one in self.buffered for name in one.names)
         return frozenset((*buffers, *(one.name for one in self.replicas)))
 
     @property
     def in_turn(self) -> frozenset[str]:
-        """The names of the scalars that may not be combined from iterations that run at the same time."""
+        """Names of the scalars that iterations at the same time may not combine."""
         return frozenset(name for name, _ in self.deciding)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """The parameters that the caller gives as the source has them: matrices, buffers and replicas, not what is
-        taken from them."""
+        """Parameters that the caller gives, as the source has them: matrices, buffers and replicas, not their parts."""
         matrices = {part.name: part.matrix for part in self.parts} | {one.name: one.array for one in self.rekeyed}
         matrices |= {part.name: part.buffer for part in self.buffer_parts}
         return tuple(dict.fromkeys(matrices.get(name, name) for name in self.given))
@@ -397,9 +423,11 @@ def _words(function: Function) -> dict[str, str]:
 
 
 def in_users_words(text: str, function: Function) -> str:
-    """What is said of a function, with `helper.name` for names that stand for locals of its helpers: the user has
-    written `name` there. Those of a second call of the helper are `helper.name'`. What is taken from sparse matrices is
-    said as it is written, `A.indptr`, and so are values of elements, `tokens[d, w]`."""
+    """Return a text about a function with the user's words for internal names.
+
+    A local of a helper becomes `helper.name`, and `helper.name'` in a second call of that helper. Parts of a sparse
+    matrix are as written, `A.indptr`, and so are values of elements, `tokens[d, w]`.
+    """
     said = _words(function)
     if not said:
         return text

@@ -18,15 +18,15 @@ PASSES = "first pass of the scan", "between the passes of the scan", "second pas
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What a planned loop is called: the `code` of the source that it stands for, and which `part` of that it is where
-    several planned loops stand for the same code."""
+    """Name of a planned loop in times: the `code` of the source that it stands for. Several loops for the same code
+    differ by `part`."""
 
     code: str
     part: str = ""
 
 
 def loops_called(function: Function, loops: Sequence[LoopPlan]) -> tuple[Called, ...]:
-    """Return what the planned loops of a function are called, each in another way than the rest."""
+    """Return the names of a function's planned loops, all different."""
     codes = [code_of_loop(function, source_nest(loop).span) for loop in loops]
     alike: dict[Hashable, list[int]] = {}
     for at, (loop, code) in enumerate(zip(loops, codes, strict=True)):
@@ -57,7 +57,7 @@ def code_of(source: SourceText, *lines: int) -> str:
 
 
 def _told_apart(loops: Sequence[LoopPlan], code: str) -> list[str]:
-    """Which part of the same code each of some loops is; nothing for one alone."""
+    """Return the part of the same code that each loop is; an empty text for one alone."""
     if len(loops) == 1:
         return [""]
     parts = _passes(loops) or _arrays(loops, code) or [""] * len(loops)
@@ -77,14 +77,15 @@ def _passes(loops: Sequence[LoopPlan]) -> list[str]:
 
 
 def _arrays(loops: Sequence[LoopPlan], code: str) -> list[str]:
-    """The arrays that the loops of an assignment fill, as it calls them; empty where that tells no loops apart."""
+    """Return the arrays that the loops of an assignment fill, as it calls them; empty where they do not tell the loops
+    apart."""
     targets = {*re.findall(NAME, code.partition("=")[0])}
     filled = [_filled(loop) for loop in loops]
     return [f"`{name}`" for name in filled] if targets.issuperset(filled) and len({*filled}) > 1 else []
 
 
 def _filled(loop: LoopPlan) -> str:
-    """The name of the array that a loop fills; empty where it does something else."""
+    """Return the name of the array that a loop fills; empty where it does something else."""
     first = loop.form.members[0] if isinstance(loop.form, Fused) else loop
     if is_of_source(first):
         return ""

@@ -8,27 +8,50 @@ from numpy.typing import NDArray
 from orion.dataclass import dataclass
 
 Ints = NDArray[np.int64]
+"""NumPy array of int64: tiles, block boundaries, or the iterations that `plan.serial_order()` returns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """The tiles of one loop, for a number of workers.
+    """Tiles of one loop: which worker runs each, in which order, and what each waits for. `plan.schedule(workers=4)`
+    makes one.
 
-    The iteration space is cut into a grid: dimension d has `grid[d]` blocks (1 where it is not cut), block b of it
-    being the half-open range `bounds[d][b] … bounds[d][b + 1]` of loop coordinates. The coordinate of a dimension
-    is the key of a sparse array, the value of the loop variable of a `range` with step 1, and the trip number (0,
-    1, …; the variable is start + step * trip) of a `range` with any other step. Blocks are boxes: inner bounds that
-    depend on outer variables cut them further. Tiles are numbered in C order of the grid.
+    The grid:
 
-    `owner[t]` is the worker that runs tile t and `step[t]` the time step at which it could run if all tiles took
-    equally long; `heavy[t]` is more than 0 where it is known to take longer than others, and those of one step with
-    more of it run first; `order[w]` are the tiles of worker w in the order in which it runs them. Before tile t starts,
-    every tile `waits[wait_offsets[t] : wait_offsets[t + 1]]` must be done: in the same round of the loop where the
-    entry of `lags` is 0, in the round before (where the loop runs repeatedly) where it is 1. Only tiles of other
-    workers are named, but where `takes_tiles`: workers take tiles of each other then, and `owner` and `order` say to
-    whom tiles are dealt, not who runs them.
+    - `workers`: the number of workers.
+    - `grid`: the number of blocks per dimension; 1 where a dimension is not cut. Tiles are numbered in C order of the
+      grid.
+    - `bounds`: per dimension d, int64 of shape (`grid[d]` + 1,). Block b has the coordinates from `bounds[d][b]` up to,
+      but not including, `bounds[d][b + 1]`.
 
-    Shapes: `owner`, `step`, `heavy` (tiles,); `wait_offsets` (tiles + 1,); `waits`, `lags` (waits,).
+    A coordinate is a key of a sparse array, or the loop variable of a `range` of step 1. For any other step it counts
+    iterations from 0: the variable is start + step * coordinate. A tile is a box; inner bounds that depend on outer
+    variables cut it further.
+
+    The order, all int64:
+
+    - `owner`: the worker that runs each tile, of shape (tiles,).
+    - `step`: the time step of each tile if all tiles took equally long, of shape (tiles,).
+    - `heavy`: more than 0 for tiles with more work than others, of shape (tiles,). Within a step, heavier tiles run
+      first.
+    - `order`: per worker, its tiles in the order in which it runs them.
+    - `waits`, `wait_offsets`: tile t waits for the tiles `waits[wait_offsets[t] : wait_offsets[t + 1]]`, all of other
+      workers. The shapes are (waits,) and (tiles + 1,).
+    - `lags`: 0 where a wait is for a tile of the same round, 1 for the previous round of the loop. The shape is
+      (waits,).
+    - `takes_tiles`: True for `schedule="dynamic"`. `owner` and `order` are then an assignment that workers may depart
+      from, and `waits` also names a worker's own tiles.
+
+    >>> import numpy as np, orion
+    >>> @orion.parallel_for
+    ... def smear(a):
+    ...     for i in range(1, a.shape[0]):
+    ...         for j in range(1, a.shape[1]):
+    ...             a[i, j] = 0.5 * (a[i - 1, j] + a[i, j - 1])
+    >>> with orion.session(workers=2, force_parallel=True):
+    ...     schedule = smear.plan(np.ones((100, 100))).schedule()
+    >>> schedule.workers, schedule.tiles == schedule.owner.size, schedule.bounds[0][[0, -1]].tolist()
+    (2, True, [1, 100])
     """
 
     workers: int
@@ -50,21 +73,16 @@ class Schedule:
 
     @property
     def tiles(self) -> int:
-        """The number of tiles.
-
-        >>> from orion.schedule.schedule import Schedule
-        >>> Schedule.__slots__[0]
-        'workers'
-        """
+        """Number of tiles."""
         return int(self.owner.size)
 
     def serial_tiles(self) -> Ints:
-        """The tiles in a serial order that keeps every wait: by step, the heavy ones first, then by number."""
+        """Return the tiles in a serial order that keeps every wait: by step, then heavy ones first, then by number."""
         return ranked(self.step, self.heavy)
 
 
 def ranked(step: Ints, heavy: Ints) -> Ints:
-    """Tiles by step, the heavy ones of each first, then by number.
+    """Return the tiles by step, within a step heavy ones first, then by number.
 
     >>> ranked(np.array([1, 0, 0, 0]), np.array([0, 0, 3, 0])).tolist()
     [2, 1, 3, 0]
