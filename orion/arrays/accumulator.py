@@ -1,10 +1,9 @@
-"""Values that all iterations of loops add to by a function of the user's: `orion.accumulator`.
+"""Values that all iterations of loops add to by a user's function: `orion.accumulator`.
 
-A loop cuts its iterations into chunks. Each chunk begins with the neutral element and adds its values in their order;
-the values of the chunks are then combined in their order (a reduction by a monoid, as in Blelloch, *Prefix Sums and
-Their Applications*, 1990). So an associative function gives the same value as one iteration after another, also where
-it is not commutative. The chunks are the same for up to 32 workers, or 8, as `orion.cost.grid` has it: up to there the
-bits are, too.
+A loop cuts its iterations into chunks. Each chunk begins with the neutral element and adds its values in their order.
+The values of the chunks are then combined in their order: a reduction by a monoid, as in Blelloch, *Prefix Sums and
+Their Applications*, 1990. An associative function thus gives the same value as one iteration after another, also where
+it is not commutative. The chunks, and so the bits, are the same for up to 32 workers, or 8 (`orion.cost.grid`).
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ DTYPES = ("bool", "int64", "float64", "float32")
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of an accumulator: its dtype in loops, and whether it is one of Python's own."""
+    """Number of an accumulator: its dtype in loops, and whether it is one of Python's types."""
 
     dtype: str
     is_plain: bool
 
     def of(self, value: Any) -> Any:
-        """A value as this number. TypeError or OverflowError where it is one of another kind."""
+        """Return a value as this number. TypeError or OverflowError for another kind of number."""
         found = np.asarray(value)
         if found.ndim or found.dtype.kind not in "biuf" or not self.takes(found.dtype):
             raise TypeError(f"{_shown(value)} is no {self}")
@@ -60,10 +59,10 @@ class Number:
 
 
 class Accumulator:
-    """A value that iterations add to, made by `orion.accumulator`.
+    """Value that iterations add to, made by `orion.accumulator`.
 
-    `value` is what has been added, combined; `add(value)` adds one more, and `reset()` begins anew. In a function of
-    `parallel_for` only `add` and `+=` are written with it: the value is there when the call has returned.
+    `value` is the combined value, `add(value)` adds one more, and `reset()` starts again. A function of `parallel_for`
+    may only use `add` and `+=`; the value is there when the call has returned.
     """
 
     __slots__ = ("_value", "combine", "init", "is_commutative", "numbers")
@@ -74,11 +73,11 @@ class Accumulator:
 
     @property
     def value(self) -> Any:
-        """What has been added, combined: a number, or a tuple of numbers, as `init` is."""
+        """Combined value: a number, or a tuple of numbers, as `init` is."""
         return self._value
 
     def add(self, value: Any) -> None:
-        """Combine the value with what was added before. ArgumentError where either is not of the kind of `init`."""
+        """Combine a value with the earlier ones. ArgumentError where either is not of the kind of `init`."""
         self._value = self.combined(self._value, self.fitting(value, "a value that is added"))
 
     def __iadd__(self, value: Any) -> Accumulator:
@@ -86,7 +85,7 @@ class Accumulator:
         return self
 
     def reset(self) -> None:
-        """Begin anew, with `init`."""
+        """Set the value to `init`."""
         self._value = self.init
 
     def __repr__(self) -> str:
@@ -103,32 +102,32 @@ class Accumulator:
         return isinstance(self.init, tuple)
 
     def parts(self, value: Any) -> tuple[Any, ...]:
-        """The numbers of a value."""
+        """Return the numbers of a value."""
         return value if self.is_tuple else (value,)
 
     def whole(self, parts: Sequence[Any]) -> Any:
-        """The value of these numbers."""
+        """Return the value of these numbers."""
         return tuple(parts) if self.is_tuple else parts[0]
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """The dtypes of the numbers in loops."""
+        """Dtypes of the numbers in loops."""
         return tuple(number.dtype for number in self.numbers)
 
     def numbers_of(self, value: Any) -> tuple[Any, ...]:
-        """The numbers of a value as loops take them."""
+        """Return the numbers of a value in the dtypes of loops."""
         return tuple(np.dtype(dtype).type(part) for dtype, part in zip(self.dtypes, self.parts(value), strict=True))
 
     def take(self, parts: Sequence[Any]) -> None:
-        """Have these numbers for value, which a loop has found."""
+        """Set the value to these numbers, the result of a loop."""
         self._value = self.whole([number.of(part) for number, part in zip(self.numbers, parts, strict=True)])
 
     def combined(self, first: Any, second: Any) -> Any:
-        """The two combined. ArgumentError where that is not of the kind of `init`."""
+        """Return the two values combined. ArgumentError where the result is not of the kind of `init`."""
         return self.fitting(self.combine(first, second), "what `combine` returns")
 
     def fitting(self, value: Any, what: str) -> Any:
-        """A value as one of the kind of `init`. ArgumentError where it is of another kind."""
+        """Return a value as one of the kind of `init`. ArgumentError where it is of another kind."""
         parts = value if self.is_tuple else (value,)
         if self.is_tuple and (not isinstance(value, tuple) or len(value) != len(self.numbers)):
             hint = f"write a tuple of {len(self.numbers)} numbers, as `init` is"
@@ -143,29 +142,35 @@ class Accumulator:
 
 @ends_in_users_line
 def accumulator(init: Any, combine: Combine, *, commutative: bool = False) -> Accumulator:
-    """A value that iterations of loops add to by a function of the user's.
+    """Make an accumulator: a value that iterations of loops add to by an associative function.
 
-    `combine(a, b)` gives the value for that of earlier iterations, `a`, and of later ones, `b`, both of the kind of
-    `init`: a number, or a tuple of up to 16 numbers, each a bool, an int (of 64 bits in loops), a float or a
-    `np.float32`. It has to be associative, up to rounding: combine(combine(a, b), c) is combine(a, combine(b, c)).
-    That is the user's word; Orion cannot see it. It need not be commutative: in loops in their order (`ordered=True`,
-    which ranges are by default) values are combined in that order. Some loops in their order are shared out in chunks
-    that do not follow one another, such as those of wavefronts: these stay on one worker (ORN134), unless
-    `commutative=True` says that combine(a, b) is combine(b, a). On every backend the bits are the same: on up to 32
-    workers in ordered loops whose chunks are independent, on up to 8 in wavefronts and in unordered loops over one or
-    two keys (up to 4 over three keys, up to 2 over more). `f.serial(…)` combines one value after another, with a
-    function of any kind.
+    - `init`: the neutral element: combine(init, a) and combine(a, init) are `a`. It is a number, or a tuple of up to 16
+      numbers. A number is a bool, an int (64 bits in loops), a float or a `np.float32`.
+    - `combine`: `combine(a, b)` returns the value for `a`, of earlier iterations, and `b`, of later ones. Both are of
+      the kind of `init`. It must be associative, up to rounding: combine(combine(a, b), c) is combine(a, combine(b,
+      c)). Orion does not check this.
+    - `commutative`: True promises that combine(a, b) is combine(b, a). Without it, ordered loops whose chunks do not
+      follow one another, such as wavefronts, stay on one worker (ORN134).
 
-    `init` has to be neutral: combine(init, a) and combine(a, init) are `a`. It is what chunks of iterations begin with.
-    Functions of NaN that compare are often not associative: `a if a <= b else b` forgets what was before a NaN.
+    Returns an accumulator with `value`, `add(value)` and `reset()`. In a function of `parallel_for`, write
+    `acc.add(value)` or `acc += value`. The call adds to the current value, which is unchanged if the call fails.
+    `f.serial(…)` combines one value after another. Checkpoints hold the value: `orion.checkpoint(folder,
+    nearest=nearest)`.
 
-    In a function of `parallel_for`, an accumulator among the arguments is used by `acc.add(value)` or `acc += value`.
-    A call adds to what the accumulator has; `value` is as it was before the call where an error ends it. Checkpoints
-    hold the value: `orion.checkpoint(folder, nearest=nearest)`, `orion.restore(folder, nearest=nearest)`.
+    An ordered loop, as ranges are by default, combines in the order of its iterations. The bits are equal on all
+    backends:
 
-    Errors: `ArgumentError` for an `init` that is no such value, or seen not to be neutral, and for a `combine` that is
-    no function of two arguments, fails for two times `init`, or returns something else than values of the kind of
-    `init`; `UnsupportedLoopError` at the first call for a `combine` that cannot be compiled.
+    - in ordered loops with independent chunks: on up to 32 workers.
+    - in wavefronts, and in unordered loops over one or two keys: on up to 8 workers.
+    - in unordered loops over three keys: up to 4 workers; over more keys: up to 2.
+
+    Comparisons with NaN are often not associative: `a if a <= b else b` forgets the values before a NaN.
+
+    Errors: `ArgumentError` for an `init` that is no such value or is not neutral. The same for a `combine` that is no
+    function of two arguments, fails for (init, init), or returns another kind of value. `UnsupportedLoopError`, at the
+    first call, for a `combine` that cannot be compiled.
+
+    Source: Blelloch, "Prefix Sums and Their Applications", 1990 (reductions by a monoid).
 
     >>> import numpy as np, orion
     >>> nearest = orion.accumulator((np.inf, -1), combine=lambda a, b: a if a <= b else b)
@@ -249,7 +254,7 @@ def _is_near(one: Any, other: Any) -> bool:
 
 
 def not_neutral(first: Any, second: Any, both: Any) -> ArgumentError:
-    """The error for an `init`, one of the two values, that changes the other one."""
+    """Return the error for an `init`, one of the two values, that changes the other one."""
     what = f"`init` of an accumulator is not neutral: `combine({_shown(first)}, {_shown(second)})` is {_shown(both)}"
     why = "each chunk of iterations begins with `init`, which must change nothing"
     hint = "use what changes nothing: 0 for sums, 1 for products, np.inf for the least; add other first values by `add`"
@@ -267,14 +272,15 @@ def _shown(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a function returned, with the numbers that accumulators among its arguments then have, by their names."""
+    """Result of a function, with the new numbers of the accumulators among its arguments, by name."""
 
     value: Any
     numbers: Mapping[str, tuple[Any, ...]]
 
 
 def taken(returned: Any, arguments: Mapping[str, Any]) -> Any:
-    """What a function returned, once the accumulators among the arguments of the call have their new values."""
+    """Return the result of a function, after the accumulators among the arguments of the call have got their new
+    values."""
     if type(returned) is not Returned:
         return returned
     for name, numbers in returned.numbers.items():

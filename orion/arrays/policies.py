@@ -68,7 +68,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Elastic:
-    """Elastic averaging, made by `orion.elastic`. An `alpha` of 0 stands for that which fits the number of workers."""
+    """Policy of elastic averaging, made by `orion.elastic`. `alpha` 0 is the default for the number of workers."""
 
     mode: Mode
     alpha: float
@@ -83,7 +83,7 @@ class Elastic:
 
     @property
     def meets(self) -> tuple[object, ...]:
-        """What is the same for replicas that are pulled together at the same times."""
+        """Key of the replicas that are pulled together at the same times: equal for all of them."""
         return self.name, self.sync_every, self.overlaps
 
     @property
@@ -107,12 +107,12 @@ class Elastic:
         return self.mode is Mode.ROUND_ROBIN
 
     def alpha_of(self, workers: int) -> float:
-        """The alpha that so many workers pull by."""
+        """Return the alpha of a pull by so many workers."""
         most = 2 * MOVING / (workers + 2) if self.overlaps else MOVING
         return self.alpha or min(MOVING / workers, most)
 
     def bound(self, workers: int) -> float:
-        """The greatest alpha that is stable for steps that do not overshoot."""
+        """Return the greatest alpha that is stable for steps that do not overshoot."""
         return 2 / (workers + 1 + self.overlaps) if self.mode.bounds_sums else 1.0
 
     def __repr__(self) -> str:
@@ -124,8 +124,8 @@ class Elastic:
 
 @dataclass(frozen=True, slots=True)
 class LocalSgd:
-    """Averages of all copies, made by `orion.local_sgd`. Where `step` is not 0, it is that of the outer step towards
-    them, with Nesterov momentum `momentum`."""
+    """Policy of local SGD, made by `orion.local_sgd`. `step`, where it is not 0, and `momentum` (Nesterov's) are those
+    of the outer step."""
 
     sync_every: int
     step: float
@@ -137,7 +137,7 @@ class LocalSgd:
 
     @property
     def meets(self) -> tuple[object, ...]:
-        """What is the same for replicas that are pulled together at the same times."""
+        """Key of the replicas that are averaged at the same times: equal for all of them."""
         return self.name, self.sync_every
 
     @property
@@ -179,36 +179,29 @@ def elastic(
     overlap: bool = False,
     curvature: float | None = None,
 ) -> Elastic:
-    """Return the policy of elastic averaging for the copies of an array (`orion.replicate`).
+    """Make the policy of elastic averaging for the copies of an array (`orion.replicate`).
 
-    After `sync_every` iterations of its own, and at the end of the loop, a worker pulls its copy x and the centre c
-    together, by `alpha` times their difference.
+    Every worker has a copy x; the array itself is the centre c. After `sync_every` iterations of its own, and at the
+    end of the loop, a worker pulls x and c together. The pull is `alpha` times their difference.
 
-    `mode` says who pulls when. "sync" and "round_robin" give the same bits each time, for the same number of workers.
+    - `mode`: which workers pull when. With "sync", all workers meet, and pull towards the same centre. With "async",
+      each pulls when it is due. "hogwild" is "async" without locks: a pull of another worker may be lost. With
+      "round_robin", one worker pulls after another. "sync" and "round_robin" are reproducible: equal bits for the same
+      number of workers.
+    - `alpha`: above 0 and at most 1; ηρ in the paper. The default is 0.9 / p for p workers. It is stable up to 2 / (p +
+      1) with "sync" and "hogwild", up to 1 otherwise.
+    - `sync_every`: iterations between pulls, from 1 on.
+    - `momentum`: μ, at least 0 and below 1. After each iteration, v = μ v + (the change of x), and x becomes its value
+      before the iteration plus v.
+    - `overlap`: True, with "sync", lets workers run their next steps during a pull, which uses the values before these
+      steps. A worker waits only for workers that are `sync_every` iterations behind or more. It is stable up to 2 / (p
+      + 2) where steps do not overshoot.
+    - `curvature`: the greatest product of step and curvature in the loop, η h, above 0 and below 2 (1 + μ). With it,
+      Orion checks steps and pulls together, by their eigenvalues on quadratic functions. Beyond (1 - √μ)², momentum
+      oscillates, and stability also depends on `sync_every`.
 
-    - "sync": all workers meet, and pull towards the same centre
-    - "async": each worker pulls as soon as it is there
-    - "hogwild": as "async", but without locks: a pull of another worker may be lost
-    - "round_robin": one worker pulls after another
-
-    `alpha` is ηρ in the paper of Zhang et al. For p workers the default is 0.9 / p. It is stable up to 2 / (p + 1) with
-    "sync" and "hogwild", up to 1 with the others (`orion.arrays.policies`).
-
-    `momentum` is μ: after each iteration v = μ v + (what the iteration has changed of x), and x becomes its value
-    before the iteration plus v.
-
-    `overlap=True`, with "sync": workers go on with their next steps while copies are pulled together. The pull takes
-    the values from before these steps. A worker waits only for others that are `sync_every` iterations behind or more.
-    It is stable up to 2 / (p + 2) where steps do not overshoot.
-
-    `curvature` is the greatest product of step and curvature that the loop meets, η h. With it, Orion checks steps and
-    pulls together, by their eigenvalues on quadratic functions. Beyond (1 - √μ)² momentum oscillates, and stability
-    depends on `sync_every`, too.
-
-    Errors: `ArgumentError` for another mode, an `alpha` that is not above 0 and at most 1, a `sync_every` that is no
-    number of iterations, a `momentum` that is not at least 0 and less than 1, an `overlap` of another mode, and a
-    `curvature` that is not above 0 and less than 2 (1 + μ), up to where steps alone are stable. A call with more
-    workers than an `alpha` is stable for raises `ArgumentError`, with the bound.
+    Errors: `ArgumentError` for values outside of these ranges, and for `overlap` in another mode. A call with more
+    workers than an `alpha` is stable for raises it, too, and names the bound (`orion.arrays.policies` derives it).
 
     Source: Zhang, Choromanska, LeCun, "Deep learning with Elastic Averaging SGD", NIPS 2015. Overlap: You, Buluç,
     Demmel, "Scaling deep learning on GPU and Knights Landing clusters", SC 2017 (Sync EASGD).
@@ -249,21 +242,22 @@ def _curvature(curvature: object, momentum: float) -> float:
 
 @ends_in_users_line
 def local_sgd(sync_every: int = 10, outer: Sequence[float] | None = None) -> LocalSgd:
-    """Return the policy that averages the copies of an array (`orion.replicate`).
+    """Make the policy of local SGD, which averages the copies of an array (`orion.replicate`).
 
-    After `sync_every` iterations all workers meet. The array, and all copies, become the average of the copies. At the
-    end of the loop those workers meet that have iterations since. The bits are the same each time, for the same number
-    of workers.
+    After every `sync_every` iterations, all workers meet. The array and all copies become the average of the copies. At
+    the end of the loop, workers with further iterations meet once more. The bits are equal for the same number of
+    workers.
 
-    `outer=(step, momentum)` takes an outer step instead, as DiLoCo does; its authors use (0.7, 0.9). With d = array -
-    average and v = momentum · v + d, the array becomes array - step · (d + momentum · v).
+    - `sync_every`: iterations between averages, from 1 on.
+    - `outer`: (step, momentum) of an outer step with Nesterov momentum, as in DiLoCo, whose authors use (0.7, 0.9).
+      With d = array - average and v = momentum · v + d, the array becomes array - step · (d + momentum · v).
 
-    Errors: `ArgumentError` for a `sync_every` that is no number of iterations, a momentum that is not at least 0 and
-    less than 1, and a step that is not above 0 and less than (2 + 2 m) / (1 + 2 m) with momentum m, from which on it is
-    not stable (`orion.arrays.policies`).
+    Errors: `ArgumentError` for a `sync_every` that is no number of iterations, and for a momentum m below 0, or not
+    below 1. The same for a step that is not above 0 and below (2 + 2 m) / (1 + 2 m): a larger one is unstable
+    (`orion.arrays.policies`).
 
-    Source: Stich, "Local SGD converges fast and communicates little", ICLR 2019; Douillard et al., "DiLoCo:
-    Distributed Low-Communication Training of Language Models", 2023.
+    Source: Stich, "Local SGD converges fast and communicates little", ICLR 2019; Douillard et al., "DiLoCo: Distributed
+    Low-Communication Training of Language Models", 2023.
 
     >>> import orion
     >>> orion.local_sgd(sync_every=50, outer=(0.7, 0.9))

@@ -50,98 +50,108 @@ FORMAT = 1
 
 
 def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]:
-    """Return the plan of a function as plain data. `tree` is that of its loops; it is made from the plan alone where
-    none is given.
+    """Return the plan of a function as plain data. `tree` is that of its loops; by default it is made from the plan
+    alone.
 
-    Units: times are nanoseconds (`…_ns`, `nanoseconds`) or seconds (in `tree`), sizes are bytes. What is not known
-    before sizes are given is None. Lines count from 1, columns from 0.
+    Times are nanoseconds (`…_ns`, `nanoseconds`), or seconds in `tree`. Sizes are bytes. A value that depends on
+    unknown sizes is None. Lines count from 1, columns from 0.
 
     The function:
 
-    - `format`: 1; it goes up when a key changes its meaning
-    - `function`, `file`, `line`: its name and place
-    - `parameters`: their names; `arguments`: per name the `kind` ("dense", "sparse" or "scalar"), `dtypes` and the
-      number of `dimensions`; `options`: the arguments that are strings or None
-    - `makes`: the arrays that it makes: `array`, `dtype`, `shape`, `bytes`, `is_returned`, `line`
-    - `shuffled`: the arguments that were shuffled before, by their last shuffle: `array`, `epoch`, `exchange`, `seed`,
-      `ranks`, `elements`, how many of these were `sent` to another rank, and their `bytes`
-    - `conditions`: expressions of Python that hold of all calls which run by this plan
+    - `format`: 1; it goes up when a key changes its meaning.
+    - `function`, `file`, `line`: name and place.
+    - `parameters`: their names.
+    - `arguments`: per name its `kind` ("dense", "sparse" or "scalar"), `dtypes` and number of `dimensions`.
+    - `options`: the arguments that are strings or None.
+    - `makes`: arrays that it makes: `array`, `dtype`, `shape`, `bytes`, `is_returned`, `line`.
+    - `shuffled`: arguments with a last shuffle: `array`, `epoch`, `exchange`, `seed`, `ranks`, `elements`. `sent` is
+      the number of elements that went to another rank, `bytes` their size.
+    - `conditions`: Python expressions that hold for all calls with this plan.
 
-    What the plan says as a whole:
+    The plan as a whole:
 
-    - `is_parallel`: the verdict as one truth value
-    - `parallelism`: its `extent` ("parallel", "parallel, too small to share", "serial at these sizes", "partly
-      parallel", "serial" or "no loop to share out"), the `share` of the predicted work that is shared out, `runs_on`,
-      the `nanoseconds` on one worker, and the spans of `serial` loops
-    - `where`: the first line of the text, which says where the work is
-    - `tree`: the loops as the text has them first. `verdict`; `predicted` and `measured`: the seconds of the call, by
-      `f.measure` and of `f.last_run`; `unpredicted`: why the first are not known though the function was measured;
-      `lines` and `options`
-    - of `lines`, one per `for` of the source or array statement that runs as one: `line`, `depth`, `text` as written,
-      `how` it runs, `parts` (a sentence per planned loop where several stand for it), `share` of the measured or
-      predicted time (None of loops around others or further in), `predicted`, `measured`
-    - of `options`, one per loop that an option would change: the `option`, the `line`, and `how` the loop would run
-    - `considered`: other ways to run it that were not taken: `name`, `nanoseconds`, `reason`
-    - `loops`: one per loop of the source, in textual order, with the keys below
+    - `is_parallel`: the verdict as one truth value.
+    - `parallelism`: its `extent`, `share`, `runs_on`, `nanoseconds` and `serial`. `extent` is "parallel", "parallel,
+      too small to share", "serial at these sizes", "partly parallel", "serial" or "no loop to share out". `share` is
+      the part of the predicted work that is shared out. `nanoseconds` are those on one worker, `serial` the spans of
+      serial loops.
+    - `where`: the first line of the text, about where the work is.
+    - `tree`: the loops at the top of the text: `verdict`, `predicted`, `measured`, `unpredicted`, `lines` and
+      `options`. `predicted` are seconds of the call by `f.measure`, `measured` those of `f.last_run`. `unpredicted`
+      says why a measured function has no prediction.
+    - `lines`, in `tree`: one per `for` of the source, or array statement that runs as a loop. Keys: `line`, `depth`,
+      `text` as written, `how` it runs, `parts`, `share`, `predicted`, `measured`. `parts` has a sentence per planned
+      loop where several replace it. `share` is that of the measured or predicted time; enclosing and inner loops have
+      None.
+    - `options`, in `tree`: one per loop that an option would change: the `option`, the `line`, and `how` the loop would
+      run.
+    - `considered`: alternatives that were not chosen: `name`, `nanoseconds`, `reason`.
+    - `loops`: one per loop of the source, in textual order, with the keys below.
 
     How a loop runs:
 
-    - `line`, `dimensions` (names of the loop dimensions), `sparse_array` (whose elements it goes over, or None)
-    - `is_written_by_user`: False for statements between loops; `is_inside`: True for a loop in such statements, which
-      one worker runs
-    - `strategy`, `is_parallel`, `ordered`, `runs_on`; `share`: its part of the predicted time
-    - `space` and `time`: names of the dimensions that are shared out, and along which tiles follow one another;
-      `blocks`: their number per dimension; `iterations`
-    - `is_dynamic`: workers take tiles of each other
-    - `deal`: the shares of workers where they follow measured times, else None. `blocks` of each worker, their `speeds`
-      (the fastest has 1), and `since` which call, from 1
-    - `weighed_by`: the arrays by whose contents blocks have about as much work each
-    - `inspection`: the tiles found by looking at subscripts, else None. The `arrays` that were looked at, `kind`
-      ("components", "pieces", "levels", "colours" or "blocks"), the number of `tiles`, `depth` (iterations of the
-      longest chain), `rounds` of a call; per round the predicted `serial_ns` as written and `tiles_ns` in tiles;
-      `inspection_ns`, measured
-    - `parts`: the loops that stand for one in another order, in turn, else empty. `lines`, `strategy`, `coordinates`
-      (formulas in the user's variables), `around` (those of the serial loops around), `space`, `time`, `blocks`,
-      `iterations` (of the box around them, an upper bound), `runs_on`, `is_single` (one worker runs its statements,
-      once per round). The loop itself then has no `space` and no `time`
-    - `fused_with`: the neighbours that it runs as one with, else None: their `lines`, the `arrays` that are used again
-      while a cache has them, and `bytes_saved`
+    - `line`, `dimensions`: its place, and the names of the loop dimensions.
+    - `sparse_array`: the array whose elements it iterates over, or None.
+    - `is_written_by_user`: False for statements between loops.
+    - `is_inside`: True for a loop in such statements, which one worker runs.
+    - `strategy`, `is_parallel`, `ordered`, `runs_on`: as in `plan.loops`.
+    - `share`: its part of the predicted time.
+    - `space`, `time`: names of the dimensions that are shared out, and along which tiles follow one another.
+    - `blocks`, `iterations`: the number of blocks per dimension, and of iterations.
+    - `is_dynamic`: workers take tiles of each other.
+    - `deal`: None, or the assignment by measured times: `blocks` per worker, their `speeds` (the fastest has 1), and
+      `since` which call, from 1.
+    - `weighed_by`: arrays whose contents decide the blocks, so that all have about as much work.
+    - `inspection`: None, or the tiles found by inspection of `arrays`. `kind` is "components", "pieces", "levels",
+      "colours" or "blocks". `tiles` is their number, `depth` the iterations of the longest chain, `rounds` those of a
+      call. `serial_ns` and `tiles_ns` are predicted times of a round, as written and in tiles. `inspection_ns` was
+      measured.
+    - `parts`: the loops that replace a reordered one, in turn. Keys: `lines`, `strategy`, `coordinates` (formulas in
+      the user's variables), `around` (those of the enclosing serial loops), `space`, `time`, `blocks`, `iterations`,
+      `runs_on`, `is_single`. `iterations` are those of the bounding box. `is_single`: one worker runs its statements,
+      once per round. The reordered loop itself has no `space` and no `time`.
+    - `fused_with`: None, or the neighbours that it is fused with: their `lines`, the `arrays` that are used again from
+      a cache, and `bytes_saved`.
 
-    What its iterations have in common:
+    What its iterations share:
 
-    - `verdicts`: per `for` its `line`, `is_parallel`, the arrays that it `carries` dependences over, `copies` (arrays
-      of which copies make it parallel), `private` (arrays of which each iteration needs its own), and `reasons` that
-      are not about arrays
-    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation` (isl
-      text, by coordinates; the number of the trip, from 0, where a step is not 1), and `witness`: the values of the
-      variables in two iterations that conflict, or None
-    - `reductions`: `name`, `operator`, `line`; `element_sums`: `array`, `operator`, the number of `copies`
-    - `choices`, scalars taken from one iteration: `names`, `kind` ("min", "max", "last" or "first"), `comparison` (the
-      operator or None), `line`
-    - `exits`: the `word` and `line` of what ends the loop early where later iterations may run
-    - `scans`: the `names` that iterations hand on, the iterations of a `block`, and `is_rounded`: sums of floats are
-      rounded in blocks
-    - `inductions`: `name`, `line`, and the `step` per trip, a number or an expression as text
-    - `rows`, flattened arrays: `array`, `widths` (lengths of rows), and a subscript as `written` and as `shown`, `line`
-    - `names` of the source that stand for other arrays here: `name`, `array`
-    - `private` and `carried`: names of scalars; `private_arrays`: names of arrays of which each tile has its own
-    - `copied_in`: the `array`, its `copy` made before the loop, and the `reads` that see the copy
+    - `verdicts`: per `for` its `line`, `is_parallel`, and arrays: `carries` has those with carried dependences,
+      `copies` those that copies make parallel, `private` those that each iteration needs for itself. `reasons` are
+      those that are not about arrays.
+    - `dependences`: `array`, `kind`, `source` and `sink` (accesses), `distance`, `direction`, `exact`, `relation`,
+      `witness`. `relation` is isl text in coordinates, which count iterations from 0 where a step is not 1. `witness`
+      has the variables of two conflicting iterations, or is None.
+    - `reductions`: `name`, `operator`, `line`.
+    - `element_sums`: `array`, `operator`, the number of `copies`.
+    - `choices`: scalars taken from one iteration: `names`, `kind` ("min", "max", "last" or "first"), `comparison` (the
+      operator or None), `line`.
+    - `exits`: `word` and `line` of statements that end the loop early, where later iterations may already run.
+    - `scans`: the `names` that iterations hand on, and the iterations of a `block`. `is_rounded`: sums of floats are
+      rounded in blocks.
+    - `inductions`: `name`, `line`, and the `step` per iteration, a number or an expression.
+    - `rows`: flattened arrays: `array`, `widths` (lengths of rows), `line`, and a subscript as `written` and as
+      `shown`.
+    - `names` of the source that stand for other arrays here: `name`, `array`.
+    - `private`, `carried`: names of scalars. `private_arrays`: arrays that each tile has for itself.
+    - `copied_in`: the `array`, its `copy` made before the loop, and the `reads` of the copy.
 
     Where its data lives, and why not more:
 
-    - `relaxed`: None where no update may be late. `arrays` (`array`, `buffer`, `helpers`, `how`: "dense", "listed" or
-      "at once", `line`, and `send`: the `order`, `batch` and `bandwidth`, in bytes per second, of what goes to other
-      nodes between the messages of `max_delay`), `max_delay`, `every` (a worker applies its updates after so many
-      iterations), `deterministic`, and `served`: arrays of which each node has what its tiles touch (`array`, and `by`
-      which arrays that is known)
-    - `read_in_part`: the same of arrays that are only read
-    - `replicas`: `name` of the copy, `array`, `mode` (that of `orion.elastic`, or "local_sgd"), `sync_every`, and
-      either `alpha`, the `bound` up to which it is stable, `momentum` and `overlap`, or `outer`: step and momentum, or
-      None
-    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved`
-    - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`
+    - `relaxed`: None, or the late updates. `max_delay` is their bound; a worker applies its updates `every` so many
+      iterations; `deterministic` is that of `orion.buffer`.
+    - `arrays`, in `relaxed`: `array`, `buffer`, `helpers`, `line`, `send`, and `how`: "dense", "listed" or "at once".
+      `send` has `order`, `batch` and `bandwidth` (bytes per second) of messages to other nodes that `max_delay` does
+      not force.
+    - `served`, in `relaxed`: arrays of which each node has the elements that its tiles access: `array`, and `by` which
+      arrays these are known.
+    - `read_in_part`: the same for arrays that are only read.
+    - `replicas`: `name` of the copy, `array`, `mode` (that of `orion.elastic`, or "local_sgd") and `sync_every`.
+      Elastic ones have `alpha`, its stable `bound`, `momentum` and `overlap`; others have `outer`, step and momentum or
+      None.
+    - `placements`: `array`, `kind`, `axis`, `loop_dimension`, `is_written`, `halo`, `bytes_moved`.
+    - `reasons`: `kind` ("blocks", "rules out", "sizes" or "note"), `code`, `title`, `message`, `hint`, `spans`.
 
-    An access is its `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span is `file`, `line`,
+    An access has `text`, `is_write`, `is_may` (it may not happen), `exact` and `span`. A span has `file`, `line`,
     `column`, `end_line`, `end_column`.
     """
     function, loops, found = plan.program.function, source_plans(plan), shares(plan)

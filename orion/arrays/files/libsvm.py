@@ -113,7 +113,7 @@ def _read(
 
 
 class _Rows:
-    """Rows read so far: their number, the number of their elements, and the least and largest index (None without any)."""
+    """Rows read so far: their number, that of their elements, and the least and largest index (None without any)."""
 
     def __init__(self, storage: Storage) -> None:
         self._labels, self._keys, self._values = Pieces(storage), KeyPieces(storage, 2), Pieces(storage)
