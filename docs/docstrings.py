@@ -13,6 +13,26 @@ from textwrap import dedent
 
 import orion
 
+TYPES = {
+    "LoopPlan": "orion.plan.plan",
+    "Dependence": "orion.dependence.access",
+    "Access": "orion.dependence.access",
+    "Verdict": "orion.plan.plan",
+    "Reason": "orion.reasons",
+    "Considered": "orion.plan.plan",
+    "Placement": "orion.cost.placement",
+    "Schedule": "orion.schedule.schedule",
+    "Ints": "orion.schedule.schedule",
+    "Estimate": "orion.estimate",
+    "LoopEstimate": "orion.estimate",
+    "Scaling": "orion.estimate",
+    "Measurement": "orion.measured",
+    "LastRun": "orion.last_run",
+    "LoopTimes": "orion.last_run",
+    "Bottleneck": "orion.inspect.profiles.bottleneck",
+}
+"""Types of what public functions return, with their modules: programs use the values without importing the types."""
+
 CODE = re.compile(r"(`+)(.+?)\1", re.DOTALL)
 MARKUP = re.compile(r"([\\*_|])")
 PAGE = re.compile(r"\bdocs/([a-z/-]+)\.md\b")
@@ -22,12 +42,26 @@ ITEM = "- "
 def setup(app):
     app.connect("autodoc-process-docstring", rewrite)
     app.connect("autodoc-process-signature", show_as_written)
+    app.connect("missing-reference", link_type)
     return {"parallel_read_safe": True}
 
 
 def rewrite(app, what, name, obj, options, lines):
     """Replace the lines of a docstring, in place, by the same as reStructuredText."""
     lines[:] = restructured("\n".join(lines)).splitlines()
+
+
+def full_name(name):
+    """The name of a type in `TYPES` with that of its module."""
+    return f"{TYPES[name]}.{name}"
+
+
+def link_type(app, env, node, shown):
+    """Link a type's short name, as signatures have it, to its page."""
+    name = node.get("reftarget")
+    if node.get("refdomain") != "py" or name not in TYPES:
+        return None
+    return env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", full_name(name), node, shown)
 
 
 def show_as_written(app, what, name, obj, options, signature, result):
@@ -155,4 +189,6 @@ def code_of(text):
     name = text.removeprefix("orion.")
     if name != text and name in orion.__all__:
         return f":py:obj:`{text}`"
+    if text in TYPES:
+        return f":py:obj:`{text} <{full_name(text)}>`"
     return f"``{' '.join(text.split())}``"

@@ -1,6 +1,6 @@
 """The parts of the reference that the code itself holds, written before each build into folders that git ignores.
 
-- `reference/interface/`: a page for each public name, by autodoc
+- `reference/interface/`: a page for each public name, and each type of a result, by autodoc
 - `reference/reasons/`: a page for each reason's code, from `orion/reasons.md`
 - `reference/command-line.markdown`: the commands and their options, from the parser of the command line
 
@@ -10,12 +10,14 @@ What is written has the endings `.rst` and `.markdown`: `*.md` are pages that so
 import inspect
 import re
 from argparse import HelpFormatter, _SubParsersAction
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from types import FunctionType
 
-from docstrings import as_written, restructured
+from docstrings import TYPES, as_written, full_name, restructured
+from sphinx.pycode import ModuleAnalyzer
 
 import orion
 from orion.cli import cli
@@ -32,7 +34,7 @@ GROUPS = {
     "Files": ("read_csv", "read_parquet", "read_libsvm", "text_file", "load", "checkpoint", "restore"),
     "In loops": ("random", "accumulator", "freeze"),
     "Late updates and copies": ("buffer", "pacing", "replicate", "elastic", "local_sgd"),
-    "Times": ("profile", "Profile"),
+    "Times": ("profile", "Profile", "report"),
 }
 """Public names by what they are for. Errors and warnings are found by their classes, others come last."""
 
@@ -51,10 +53,20 @@ MEMBERS = {
         "nnz", "coords", "values", "to_scipy", "histogram", "map", "map_keys", "filter", "group_by", "shuffle_keys",
         "key_permutation", "shuffle", "plan_shuffle", "last_shuffle", "lines", "materialize",
     ),
+    "LoopPlan": ("space", "time", "dependences", "parts"),
+    "Verdict": ("is_parallel",),
+    "Schedule": ("tiles", "serial_tiles"),
+    "Estimate": ("speedup", "memory_per_worker", "best", "to_dict", "to_json"),
+    "LastRun": (
+        "workers", "worker_counts", "serial_order", "seconds", "times", "bytes_moved", "late", "sent", "fetched",
+        "shuffled", "brought", "pulls",
+    ),
 }  # fmt: skip
 """What programs use of classes that also have methods for Orion's own parts, in the order of the page."""
 
 ABOUT = ("Every public name of `import orion`. In types, `Dense` is a NumPy array or an `orion.DenseArray`.",)
+
+ABOUT_TYPES = ("Programs get these from the functions above, and need not import them.",)
 
 REASON_LINK = re.compile(r"\]\((?:\.\./)+orion/reasons\.md(?:#(orn\d+))?\)")
 
@@ -93,7 +105,9 @@ def interface_pages():
     """The list of all public names, and a page for each."""
     yield "interface/index.markdown", interface_index()
     for name in orion.__all__:
-        yield f"interface/{name}.rst", interface_page(name)
+        yield f"interface/{name}.rst", page(f"orion.{name}", directive(name, f"orion.{name}", getattr(orion, name)))
+    for name in TYPES:
+        yield f"interface/{name}.rst", page(name, type_directive(name))
 
 
 def groups():
@@ -114,38 +128,63 @@ def is_a(name, kind):
 def interface_index():
     lines = ["# The interface", "", *ABOUT, ""]
     for title, names in groups().items():
-        lines += [f"## {title}", ""]
-        lines += [f"- [`orion.{name}`]({name}.rst): {summary(name)}" for name in names]
-        lines += ["", ":::{toctree}", ":hidden:", "", *names, ":::", ""]
+        rows = [f"- [`orion.{name}`]({name}.rst): {first_sentence(docstring(name))}" for name in names]
+        lines += section(title, rows, names)
+    rows = [f"- [`{name}`]({name}.rst): {first_sentence(type_docstring(name))}" for name in TYPES]
+    lines += section("Types of results", [*ABOUT_TYPES, "", *rows], TYPES)
     return "\n".join(lines)
 
 
-def summary(name):
-    """The first sentence of a name's docstring."""
-    value = getattr(orion, name)
-    text = inspect.getdoc(value if inspect.isroutine(value) or isinstance(value, type) else type(value)) or ""
+def section(title, rows, pages):
+    """A heading, the rows below it, and the list of pages that they lead to."""
+    return [f"## {title}", "", *rows, "", ":::{toctree}", ":hidden:", "", *pages, ":::", ""]
+
+
+def first_sentence(text):
     paragraph = " ".join(text.split("\n\n")[0].split())
     return re.split(r"(?<=[.:])\s+(?=[A-Z`])", paragraph)[0].removesuffix(":")
 
 
-def interface_page(name):
+def docstring(name):
+    """The docstring of a public name."""
     value = getattr(orion, name)
-    title = f"orion.{name}"
-    return f"{title}\n{'=' * len(title)}\n\n{directive(name, value)}\n"
+    return inspect.getdoc(value if inspect.isroutine(value) or isinstance(value, type) else type(value)) or ""
 
 
-def directive(name, value):
-    """The directives of autodoc that show a public name."""
+def type_docstring(name):
+    """The docstring of a class, or the text below the line that gives another type its name."""
+    value = getattr(import_module(TYPES[name]), name)
+    if isinstance(value, type):
+        return inspect.getdoc(value)
+    return " ".join(ModuleAnalyzer.for_module(TYPES[name]).find_attr_docs()["", name])
+
+
+def page(title, shown):
+    return f"{title}\n{'=' * len(title)}\n\n{shown}\n"
+
+
+def type_directive(name):
+    """The directives of autodoc that show a type of results."""
+    value = getattr(import_module(TYPES[name]), name)
+    if not isinstance(value, type):
+        return f".. autodata:: {full_name(name)}\n   :no-value:"
+    return directive(name, full_name(name), value)
+
+
+def directive(name, full, value):
+    """The directives of autodoc that show an object, `full` being its name with its module."""
     if not isinstance(value, type) and not inspect.isroutine(value):
         return of_callable_object(name, value)
     if not isinstance(value, type):
-        return f".. autofunction:: orion.{name}"
+        return f".. autofunction:: {full}"
     if issubclass(value, Exception):
-        return f".. autoexception:: orion.{name}\n   :show-inheritance:"
+        return f".. autoexception:: {full}\n   :show-inheritance:"
+    if name in TYPES and name not in MEMBERS:
+        return f".. autoclass:: {full}"
     if name not in MEMBERS:
-        return f".. autoclass:: orion.{name}\n   :members:"
+        return f".. autoclass:: {full}\n   :members:"
     members = "\n".join(f"   .. auto{kind_of(value, one)}:: {one}" for one in MEMBERS[name])
-    return f".. autoclass:: orion.{name}\n\n{members}"
+    return f".. autoclass:: {full}\n\n{members}"
 
 
 def kind_of(owner, member):

@@ -30,8 +30,13 @@ NO_TIMES = "no times were taken of this run: they are where the call stands insi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopTimes:
-    """The times of one worker in one loop of a call, in seconds: in its tiles, waiting for other workers, and sending
-    to other nodes or receiving from them."""
+    """Times of one worker in one loop of a call, in seconds.
+
+    - `line`, `worker`, `tiles`: the loop's line, the worker from 0, and the number of its tiles.
+    - `compute`: in its tiles.
+    - `wait`: waiting for other workers.
+    - `transfer`: sending to other nodes, or receiving from them.
+    """
 
     line: int
     worker: int
@@ -43,12 +48,13 @@ class LoopTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LateUpdates:
-    """What one worker saw of the updates of others, and did with its own, in a loop with arrays with buffers, `arrays`.
+    """Counts of late updates of one worker, in a loop over `arrays` with buffers.
 
-    `flushes`: how often it applied its updates; `elements`: to how many elements, and `bytes`, what these updates are;
-    `waits`: how often it waited for others. `latest`: the most iterations by which an update of another worker was late
-    in any of its iterations, at most `max_delay`; `histogram`: how many of its pieces of `every` iterations began so
-    late, as triples (from, to, pieces), the ends included.
+    - `flushes`: how often it applied its updates, to how many `elements`, of how many `bytes`.
+    - `waits`: how often it waited for others.
+    - `latest`: the most iterations by which another worker's update was late, at most `max_delay`.
+    - `histogram`: triples (from, to, pieces), both ends included. So many pieces of `every` iterations began with
+      updates that late.
     """
 
     line: int
@@ -66,8 +72,10 @@ class LateUpdates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pulls:
-    """How often one worker has pulled its copies of `arrays` and these together in a loop, and how often it waited for
-    others: at meetings, for its turn, for what all have posted, or for the home node to pull its copies."""
+    """Pulls of one worker's copies of `arrays` in a loop: their number, and how often it waited for others.
+
+    A worker waits at meetings, for its turn, for what all have posted, or for the home node to pull its copies.
+    """
 
     line: int
     worker: int
@@ -97,8 +105,8 @@ def _late_updates(loop: LoopPlan, worker: int, notes: Ints, itemsize: int) -> La
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ran:
-    """The record of a call: what was prepared, by which stages, for how many workers of the session, and the notes of
-    its run. `alike` counts the calls right before it that ran the same prepared program."""
+    """Record of a call: its preparation and prepared program, the session's workers, and the notes of its run. `alike`
+    counts the calls right before it that ran the same program."""
 
     preparation: Preparation
     prepared: Prepared
@@ -116,8 +124,22 @@ def alike_before(last: Ran | None, prepared: Prepared) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LastRun:
-    """The last call of a function that came to its end: `plan` is the plan as it ran. Times and bytes are known of
-    calls inside of `with orion.profile():` alone, as taking them costs time; PlanError elsewhere."""
+    """Record of a function's last finished call, `f.last_run`. `print` shows it.
+
+    `plan` is the plan as it ran. `seconds`, `times` and `bytes_moved` need a call inside of `with orion.profile():`,
+    since taking times costs time. Elsewhere they raise PlanError.
+
+    >>> import numpy as np, orion
+    >>> @orion.parallel_for
+    ... def halve(a):
+    ...     for i in range(a.shape[0]):
+    ...         a[i] = 0.5 * a[i]
+    >>> with orion.profile():
+    ...     halve(np.ones(1000))
+    >>> run = halve.last_run
+    >>> run.workers, run.seconds > 0, run.serial_order()[:2].tolist()
+    (1, True, [[0], [1]])
+    """
 
     plan: Plan
     record: CallRecord | None
@@ -125,25 +147,27 @@ class LastRun:
 
     @ends_in_users_line
     def serial_order(self, loop: int | None = None) -> Ints:
-        """A serial order of the iterations that the run equals, as `plan.serial_order` gives it, for the workers that
-        ran. `loop` is the number of the loop; the only one, if not given."""
+        """Return a serial order of the iterations that the run equals, in the form of `plan.serial_order`.
+
+        `loop` is the position in `plan.loops`; by default the only loop.
+        """
         plan = self.plan.only if loop is None else self.plan.loops[loop]
         return self.plan.serial_order(main_part(plan).runs_on, loop)
 
     @property
     def workers(self) -> int:
-        """The number of workers that the plan shares the loops out among."""
+        """Number of workers that the plan shares the loops out among."""
         return self.plan.runs_on
 
     @property
     def worker_counts(self) -> tuple[tuple[float, int], ...]:
-        """Of how many workers the run made use, and from how many seconds after its begin on: more than one pair where
-        `orion.scale` has come while it was under way."""
+        """Pairs of seconds from the beginning and the number of workers from then on. There are several pairs if
+        `orion.scale` came during the call."""
         return tuple(self.ran.noted.counts)
 
     @property
     def late(self) -> tuple[LateUpdates, ...]:
-        """How late updates of arrays with buffers were, by loops and workers; none of loops without such."""
+        """Counts of late updates to arrays with buffers, by loop and worker; empty without such arrays."""
         prepared, types = self.ran.prepared, dict(self.plan.function.types)
         found = []
         for loop, notes in zip(prepared.program.loops, self.ran.noted.updates, strict=False):
@@ -156,31 +180,28 @@ class LastRun:
 
     @property
     def sent(self) -> tuple[SentUpdates, ...]:
-        """What nodes have sent each other of updates that may be late, by nodes; none of calls on one node."""
+        """Late updates sent between nodes, by node; empty on one node."""
         return self.ran.noted.sent
 
     @property
     def fetched(self) -> tuple[FetchedRows, ...]:
-        """What nodes were sent of arrays that are served, before their tiles needed it, by nodes; none of nodes that
-        were sent none."""
+        """Prefetched rows of served arrays, by node; nodes without any are left out."""
         return self.ran.noted.fetched
 
     @property
     def shuffled(self) -> ShuffledRows:
-        """How many rows came to other nodes with shuffles of arrays since the call before, and how many of these were
-        sent while that was under way."""
+        """Rows that shuffles of arrays since the previous call brought to other nodes, and how many of them were sent
+        during that call."""
         return self.ran.noted.shuffled
 
     @property
     def brought(self) -> tuple[BroughtCopies, ...]:
-        """What each node has sent of copies of arrays (`orion.replicate`) that workers of several nodes pull together,
-        by nodes; none of calls on one node, and of nodes that have sent none."""
+        """Copies of replicated arrays (`orion.replicate`) sent between nodes, by node; empty where none were sent."""
         return self.ran.noted.brought
 
     @property
     def pulls(self) -> tuple[Pulls, ...]:
-        """How often copies of arrays (`orion.replicate`) were pulled together, by loops and workers; none of loops
-        without such."""
+        """Pulls of replicated arrays (`orion.replicate`), by loop and worker; empty without such arrays."""
         found = []
         for loop, notes in zip(self.ran.prepared.program.loops, self.ran.noted.updates, strict=False):
             names = tuple(one.name for one in loop.plan.nest.replicas)
@@ -193,14 +214,14 @@ class LastRun:
     @property
     @ends_in_users_line
     def seconds(self) -> float:
-        """The time of the whole call."""
+        """Seconds of the whole call."""
         record = self._measured()
         return (record.end - record.start) / 1e9
 
     @property
     @ends_in_users_line
     def times(self) -> tuple[LoopTimes, ...]:
-        """The times of each worker in each loop that ran."""
+        """Times of each worker in each loop that ran, as `LoopTimes`."""
         loops = of_call(self._measured()).loops
         return tuple(
             LoopTimes(label.span.line, worker, one.tiles, one.compute / 1e9, one.wait / 1e9, one.transfer / 1e9)
@@ -211,7 +232,7 @@ class LastRun:
     @property
     @ends_in_users_line
     def bytes_moved(self) -> int:
-        """The bytes that were copied or sent: between the driver and memory that actors share, and between nodes."""
+        """Bytes copied or sent: between the driver and memory that actors share, and between nodes."""
         record = self._measured()
         return record.copied + sum(worker.bytes for worker in record.workers)
 
@@ -229,7 +250,7 @@ class LastRun:
         return tree_html(self.plan.tree(self._seconds()))
 
     def _seconds(self) -> Seconds | None:
-        """The seconds of the call and of its loops; None where no times were taken."""
+        """Return the seconds of the call and of its loops; None where no times were taken."""
         return None if self.record is None else seconds_of(self.seconds, elapsed_by_loop(self.record))
 
     def __repr__(self) -> str:

@@ -27,8 +27,11 @@ KEPT = 8
 
 @dataclass(frozen=True, slots=True)
 class LoopName:
-    """Which planned loop of a function it is, for any number of workers: its place in the source, its dimensions, the
-    rewrites that it was planned by (not those that are made with its body), and how many like that come before it."""
+    """Identity of a planned loop for any number of workers.
+
+    It is the place in the source, the dimensions, the rewrites of its plan (not those made with its body), and the
+    number of equal loops before it.
+    """
 
     span: Span
     dims: tuple[str, ...]
@@ -47,11 +50,15 @@ def loop_names(loops: Sequence[LoopPlan]) -> Iterator[LoopName]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopSpeeds:
-    """The times of one planned loop on one worker. It was run in `rounds` rounds of the serial loops around it, 1 where
-    there are none; `sampled`, int64 (samples,), are the numbers of those that were measured, ascending, and `seconds`,
-    float64 (samples, tiles), the times of their tiles, in C order of the grid of blocks with these `bounds`. `beside`
-    is how many times as long tiles take where all workers of the measurement run at once, None where that was not
-    measured. `elements` are those of the sparse array that it goes over, 0 where it goes over none."""
+    """Measured times of one planned loop on one worker.
+
+    - `name`: the loop. `rounds`: how often enclosing serial loops run it, 1 without any.
+    - `sampled`: the numbers of the measured rounds, ascending, int64 of shape (samples,).
+    - `seconds`: the times of their tiles, float64 of shape (samples, tiles), in C order of the blocks with these
+      `bounds`.
+    - `beside`: how many times as long tiles take while all workers run; None where that was not measured.
+    - `elements`: those of the sparse array that it iterates over, 0 without one.
+    """
 
     name: LoopName
     rounds: int
@@ -89,7 +96,8 @@ def _length(edges: Ints) -> float:
 
 
 def block_shares(old: Ints, new: Ints) -> Seconds:
-    """Which part of each old block lies in each new one, float64 (new blocks, old blocks), both ranges as long.
+    """Return the part of each old block that lies in each new one, float64 of shape (new blocks, old blocks). Both
+    ranges have one length.
 
     >>> block_shares(np.array([0, 4, 8]), np.array([0, 2, 8])).tolist()
     [[0.5, 0.0], [0.5, 1.0]]
@@ -102,13 +110,18 @@ def block_shares(old: Ints, new: Ints) -> Seconds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurement:
-    """What was measured of a call of a function, for these `sizes`, with tiles for `workers` workers.
+    """Measured times of a call, in seconds, by `f.measure(...)`.
 
-    Seconds: `call`, of what a call takes beside its loops, and `wake`, what that takes more on `workers` workers;
-    `begin`, of beginning a loop in each round, and `meet`, what that takes more where all workers wait for each other.
-    `wake` and `meet` are None with one worker. `run` is what measuring took.
-    `is_whole`: all rounds and tiles were run, so that the `rounds` of loops are those of a call with such arguments,
-    also where they depend on data.
+    - `function`, `sizes`, `workers`: the function, the sizes of the call, and the number of workers of its tiles.
+    - `loops`: the times of each loop's tiles.
+    - `call`: the time of a call besides its loops. `wake` is what more it takes on several workers.
+    - `begin`: the time to begin a loop in each round. `meet` is what more it takes where all workers wait for each
+      other.
+    - `run`: how long measuring took.
+    - `is_whole`: all rounds and tiles ran. The `rounds` of loops are then those of such a call, even if they depend on
+      data.
+
+    `wake` and `meet` are None with one worker.
     """
 
     function: str
@@ -148,16 +161,16 @@ class Measurements:
     on_kinds: list[MeasuredKinds] = field(default_factory=list)
 
     def keep(self, measurement: Measurement) -> None:
-        """Add one; the oldest goes where there are many."""
+        """Add a measurement. Beyond eight, the oldest is dropped."""
         self.found = [*self.found[-KEPT + 1 :], measurement]
 
     def keep_kinds(self, measured: MeasuredKinds) -> None:
-        """Add one on several kinds of memory, with what it is based on."""
+        """Add a measurement on several memory tiers, and the one that it is based on."""
         self.keep(measured.base)
         self.on_kinds = [*self.on_kinds[-KEPT + 1 :], measured]
 
     def latest_on_kinds(self, sizes: Sizes, names: Sequence[LoopName]) -> MeasuredKinds | None:
-        """The latest on several kinds of memory that has all these loops; of the same sizes, if there is one."""
+        """Return the latest measurement on several memory tiers with all these loops, preferably of the same sizes."""
         having = [one for one in self.on_kinds if {*names} <= {loop.name for loop in one.loops}]
         same = [one for one in having if same_sizes(one.base.sizes, sizes)]
         return next((found[-1] for found in (same, having) if found), None)

@@ -13,8 +13,8 @@ from orion.source import Span
 
 
 class ReasonKind(StrEnum):
-    """What a reason does: it keeps a loop serial, rules out a stronger strategy than the one taken, keeps a loop on
-    fewer workers than there are, or is no more than a note."""
+    """Effect of a reason: it keeps a loop serial, rules out a stronger strategy, limits the number of workers, or is a
+    note."""
 
     BLOCKS = "blocks"
     RULES_OUT = "rules out"
@@ -151,11 +151,13 @@ CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason, with the accesses or statements it is about.
+    """Reason why a loop has no stronger strategy, with the accesses or statements it is about.
 
-    `kind` says where it is shown, whatever the code. `code` is a key of `CODES`; `message` is one sentence about this
-    loop; `spans` are the places in the source, both accesses of a conflicting pair; `hint` says what to write instead,
-    or is empty.
+    - `kind`: "blocks", "rules out", "sizes" or "note"; it decides where the reason is shown.
+    - `code`: a stable code, which `orion explain CODE` explains; a key of `CODES`.
+    - `message`: one sentence about this loop.
+    - `spans`: places in the source, such as both accesses of a conflicting pair.
+    - `hint`: what to write instead, or an empty text.
 
     >>> reason = Reason(ReasonKind.BLOCKS, "ORN102", "the subscript perm[i] is read from an array", (), "")
     >>> reason.title, reason.told

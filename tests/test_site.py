@@ -236,8 +236,17 @@ def test_each_public_name_has_a_page_and_a_line(site):
         assert len("".join(shown.prose).split()) > 5, f"{name} has no text"
 
 
+def test_each_type_of_a_result_has_a_page_to_which_signatures_lead(site):
+    folder = site / "reference" / "interface"
+    for name in docstrings.TYPES:
+        full = docstrings.full_name(name)
+        assert full in page(folder / f"{name}.html").names
+        assert f"{name}.html" in page(folder / "index.html").links
+    assert "Schedule.html#orion.schedule.schedule.Schedule" in page(folder / "Plan.html").links
+
+
 def test_code_in_docstrings_is_shown_as_code(site):
-    for name in orion.__all__:
+    for name in (*orion.__all__, *docstrings.TYPES):
         shown = page(site / "reference" / "interface" / f"{name}.html")
         assert "`" not in "".join(shown.prose), name
         assert ">>>" not in "".join(shown.prose), name

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class PlacementKind(StrEnum):
-    """Where an array lives: in parts that each have one worker, in parts that go from worker to worker, whole with
-    everybody, or kept in one place. The nearest to its worker first."""
+    """Place of an array: whole with every worker, in parts of one worker each, in parts that rotate among workers, or
+    in one place. The nearest to its worker comes first."""
 
     REPLICATED = "replicated"
     PARTITIONED = "partitioned"
@@ -37,13 +37,15 @@ class PlacementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where an array lives while the loop runs, and what that moves.
+    """Placement of an array during a loop, and the bytes that it moves.
 
-    `kind` is "partitioned" (along array dimension `dim`, in the blocks of the space dimension), "rotated" (along
-    `dim`, its blocks going from worker to worker), "replicated" (read by all) or "served" (kept in one place).
-    `loop_dim` is the loop dimension whose blocks cut it: iteration x of it touches elements x + halo[0] … x +
-    halo[1] of `dim`. `bytes_moved` is what one run of the loop moves between workers, or None where sizes are
-    unknown.
+    - `array`, `is_written`: its name, and whether the loop writes it.
+    - `kind`: "partitioned" (each worker has its blocks), "rotated" (blocks go from worker to worker), "replicated" (all
+      read it) or "served" (it stays in one place).
+    - `dim`: the axis of the array that is cut into blocks, or None.
+    - `loop_dim`: the loop dimension whose blocks cut it, or None.
+    - `halo`: iteration x of that dimension accesses elements x + halo[0] … x + halo[1] of `dim`.
+    - `bytes_moved`: predicted bytes that one run of the loop moves between workers; None where sizes are unknown.
     """
 
     array: str

@@ -29,13 +29,15 @@ NO_READS = ByReads(0, "", ())
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One reading or writing of an array in the body of a loop.
+    """Read or write of an array in the body of a loop.
 
-    `text` is the access as the user wrote it. `is_may` is True where it stands under a condition that depends on data,
-    so that it may not happen. `relation` is the isl map from the iteration (named by the loop dimensions, then an
-    `n` that tells apart elements with equal keys where the loop goes over a sparse array) to the elements of the
-    array it touches, as isl text. `exact` is False where it is an over-approximation; `reason` then says why.
-    `by_reads` is what it is of the values that its subscripts, and bounds around it, read from arrays.
+    - `array`, `text`, `span`: the array, and the access as written, with its place.
+    - `is_write`: a write, not a read.
+    - `is_may`: it stands under a condition on data, so that it may not happen.
+    - `relation`: the isl map from the iteration to the elements that it accesses, as text. The loop dimensions name an
+      iteration. Over a sparse array, an `n` follows, which separates elements with equal keys.
+    - `exact`: False for an over-approximation; `reason` then says why.
+    - `by_reads`: the access as a function of values that its subscripts, and enclosing bounds, read from arrays.
     """
 
     array: str
@@ -54,12 +56,15 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """A pair of accesses by which different iterations conflict.
+    """Pair of accesses by which different iterations conflict.
 
-    `kind` is "flow" (write, then read), "anti" (read, then write) or "output" (write, then write) for an ordered loop,
-    and "conflict" for an unordered one, where neither comes first. `relation` is the isl map from the source iteration
-    to the sink iteration. Over the loop dimensions, `distance` has the difference of the two where it is the same for
-    all pairs and None where it is not; `direction` has its sign: "<" (sink later), "=", ">", "<=", ">=", or "*".
+    - `array`, `source`, `sink`: the array and the two accesses.
+    - `kind`: "flow" (write, then read), "anti" (read, then write) or "output" (write, then write). In an unordered loop
+      it is "conflict", since neither comes first.
+    - `relation`: the isl map from the source iteration to the sink iteration, as text.
+    - `distance`: per loop dimension, the difference of the two iterations; None where pairs differ.
+    - `direction`: per loop dimension, its sign: "<" (sink later), "=", ">", "<=", ">=", or "*".
+    - `exact`: False for an over-approximation; `reason` then says why.
     """
 
     array: str
@@ -80,7 +85,7 @@ class Dependence:
 
     @property
     def reason(self) -> Reason | None:
-        """Why the dependence is an over-approximation, where it is one. `cap`: the analysis reached its cost limit."""
+        """Reason for an over-approximation, or None. `cap`: the analysis reached its cost limit."""
         found = self.cap or self.source.reason or self.sink.reason
         blurred = [access for access in (self.source, self.sink) if access.reason is not None]
         if found is None or self.cap or any(access.is_write for access in blurred) or not found.row.about_subscript:

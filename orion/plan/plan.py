@@ -25,12 +25,14 @@ from orion.rewrites.reorder.apply import Deferred
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The verdict on one `for` of the source: the dependences it carries, and whether it is parallel by itself.
+    """Verdict on one `for` of the source: the dependences it carries, and whether it is parallel by itself.
 
-    `index` counts the `for`s of the function from 0. `reasons` are those that are not about a dependence. `copies` are
-    the arrays that all dependences are over, where trips do nothing but add to elements of them: given copies of these,
-    combined afterwards, the `for` is parallel (`orion.rewrites.array_sums.find`). `private` are the arrays of which
-    each trip must have its own for that: dependences over them do not count.
+    - `index`, `line`: the position among the `for`s of the function, from 0, and the line.
+    - `carried`: the dependences that it carries.
+    - `reasons`: reasons that are not about a dependence.
+    - `copies`: arrays with all of its dependences, if iterations only add to their elements. Copies of these, combined
+      afterwards, make the `for` parallel (`orion.rewrites.array_sums.find`).
+    - `private`: arrays that each iteration must then have for itself; dependences over them do not count.
     """
 
     index: int
@@ -164,22 +166,34 @@ class ParallelInside:
 
 @dataclass(frozen=True, slots=True)
 class LoopPlan:
-    """How one loop is run.
+    """Plan of one loop: its strategy, its tiles and its proof. `plan.loops` has one per loop of the source.
 
-    `form` says what the loop is to the source. `tiles` are how it is cut, and `cuts` the number of blocks of each loop
-    dimension. `is_parallel`: a legal parallel schedule exists, also where at these sizes it would cost more than it
-    gains, so that the loop runs as it is written. `runs_on` is the number of workers it will use. `iterations` is their
-    number, or an upper bound of it, where sizes are known. `rewrites` are the names of those that it was made by
-    (`orion.pipeline.REWRITES`), in their order. `rounds_overlap`: where the loop stands in a serial one, no subscript
-    depends on the round, so that a tile of the next round need only wait for the tiles of this round that share a block
-    with it; where False, a round must be done before the next begins. `copies` are those of the arrays whose elements
-    the loop adds to without knowing which iterations share them. `works` are its statements as the prediction of their
-    time needs them, where they are known: those of a loop in another order in the loops of the source. `is_dynamic`:
-    a worker that would have to wait takes tiles of others that these have not begun. `deal`: how many blocks of the
-    space dimension each worker has. `relaxed` are its arrays with buffers, and `served` those of which several nodes
-    fetch what tiles announce. `read_in_part` are arrays that it only reads, of which they are sent what tiles read.
-    `known` are the values of isl's parameters in the call: examples of iterations are those of it. `parallel_inside`:
-    of a serial loop the `for`s in it that would be shared out at larger sizes.
+    What a user reads:
+
+    - `strategy`: "independent", "1d", "2d", "nd", "wavefront", "inspected", "relaxed" or "serial".
+    - `is_parallel`: a legal parallel schedule exists, even where it would cost more than it gains at these sizes.
+    - `runs_on`: the number of workers it will use.
+    - `iterations`: their number or an upper bound; None where sizes are unknown.
+    - `ordered`: the result is that of the written order.
+    - `reasons`: why it has no stronger strategy.
+    - `placements`: where each array lives, and what that moves.
+    - `is_dynamic`: a worker that would wait takes tiles that other workers have not begun.
+    - `deal`: how many blocks of the space dimension each worker has.
+
+    For the other parts of Orion:
+
+    - `nest`, `analysis`: the loop and its dependences. `form` is its relation to the source.
+    - `tiles`, `cuts`: how it is cut, and the number of blocks of each loop dimension.
+    - `rewrites`: names of the rewrites that made it, in their order (`orion.pipeline.REWRITES`).
+    - `rounds_overlap`: no subscript depends on the round of an enclosing serial loop. A tile of the next round then
+      waits only for tiles of this round that share a block with it, not for the whole round.
+    - `copies`: arrays to whose elements the loop adds without knowing which iterations share them.
+    - `works`: the statements as the prediction of time needs them, if known. A reordered loop has those of the loops of
+      the source.
+    - `relaxed`: its arrays with late updates. `served`: those of which nodes fetch what tiles announce. `read_in_part`:
+      arrays that it only reads, in parts sent to nodes.
+    - `known`: values of isl's parameters in the call.
+    - `parallel_inside`: of a serial loop, the inner `for`s that would be shared out at larger sizes.
     """
 
     nest: LoopNest
@@ -213,18 +227,18 @@ class LoopPlan:
 
     @property
     def space(self) -> int | None:
-        """The loop dimension whose blocks are shared out; None where none is."""
+        """Loop dimension whose blocks are shared out; None where none is."""
         return self.tiles.space if isinstance(self.tiles, Tiled) else None
 
     @property
     def time(self) -> tuple[int, ...]:
-        """The loop dimensions along which tiles follow one another."""
+        """Loop dimensions along which tiles follow one another."""
         return self.tiles.time if isinstance(self.tiles, Tiled) else ()
 
     @property
     def counts_on(self) -> bool:
-        """Whether a worker may rest between tiles, so that updates that may be late are counted on from those of others
-        when it goes on (`orion.kernel.support.buffers`)."""
+        """True if a worker may rest between tiles, and then counts late updates on from those of other workers
+        (`orion.kernel.support.buffers`)."""
         return bool(self.time) or self.takes_tiles
 
     @property
@@ -234,17 +248,17 @@ class LoopPlan:
 
     @property
     def private_arrays(self) -> tuple[PrivateArray, ...]:
-        """The arrays of which every tile has its own; the last tile, which has the last iteration, has the array."""
+        """Arrays that every tile has for itself. The last tile, which has the last iteration, uses the array itself."""
         return self.analysis.private
 
     @property
     def dependences(self) -> tuple[Dependence, ...]:
-        """The dependences between the iterations of the loop."""
+        """Dependences between the iterations of the loop."""
         return self.analysis.dependences
 
     @property
     def parts(self) -> tuple[LoopPlan, ...]:
-        """Of a loop of the source in another order the planned loops that stand for it; none of any other."""
+        """Loops that replace a reordered loop of the source; empty for any other."""
         return self.form.parts if isinstance(self.form, Merged) else ()
 
 
@@ -367,8 +381,12 @@ def source_nest(loop: LoopPlan) -> LoopNest:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """Another way to run loops of a function that was not taken: what would be done, the predicted time of those loops
-    on the workers of the plan, in nanoseconds (None where it is not known), and why it was not taken."""
+    """Alternative for loops of a function that was not chosen.
+
+    - `name`: what would be done.
+    - `nanoseconds`: the predicted time of those loops on the plan's workers, None where unknown.
+    - `reason`: why it was not chosen.
+    """
 
     name: str
     nanoseconds: float | None

@@ -65,8 +65,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """The bottleneck of a profile: which, in which loop (None where it is in none), and one sentence about it with the
-    numbers that tell it and what to do."""
+    """Bottleneck of a profile: its `kind`, its `loop` (None where it is in none), and a `sentence` with the numbers and
+    what to do."""
 
     kind: Kind
     loop: LoopLabel | None
