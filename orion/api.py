@@ -333,8 +333,7 @@ class ParallelFunction(OtherRuns[P, R]):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """By its name where other processes can import it; by value, with its source, where it is one of a script, a
-        notebook or another function."""
+        """Pickle by name where other processes can import the function; else by value, with its source."""
         if self.__module__ != "__main__" and _named(self.__module__, self.__qualname__) is self:
             return self.__qualname__
         from orion.kernel.build.pickled import to_bytes
@@ -405,7 +404,7 @@ class ParallelFunction(OtherRuns[P, R]):
 
 
 def _named(module: str, name: str) -> object:
-    """What other processes get who import a module and look for a name there."""
+    """Return the object that another process gets by importing a module and looking up a name there."""
     found: object = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)

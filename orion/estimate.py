@@ -1,4 +1,4 @@
-"""What a plan will take: time, bytes between nodes, memory on each, and which loops use one node alone."""
+"""Estimate of a plan: time, bytes between nodes, memory of each node, and the loops that use one node alone."""
 
 from __future__ import annotations
 
@@ -238,8 +238,10 @@ class Untimed:
 def untimed(
     function: FunctionPlan, sizes: Sizes, schedules: Mapping[int, Schedule], reads: ReadsOf, nodes: int
 ) -> Untimed:
-    """A planned function whose loops have these schedules, by their numbers, on so many nodes. `reads` is asked what
-    tiles read of arrays of which that is listed, where there are several."""
+    """Return what an estimate needs except times, for loops with these schedules, by number, on so many nodes.
+
+    On several nodes, `reads` lists what tiles read of arrays that nodes have only in part.
+    """
     loops = tuple(Planned(loop, schedules[number]) for number, loop in enumerate(function.loops))
     dtypes = {name: kind.dtype for name, kind in function.types if isinstance(kind, ArrayType)}
     dtypes |= {one.name: one.dtype for one in function.program.function.local_arrays}

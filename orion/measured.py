@@ -1,4 +1,4 @@
-"""What `f.measure(...)` has measured: times of tiles, of starting loops and of meeting. A frozen value."""
+"""Measurements by `f.measure(...)`: times of tiles, of starting loops and of barriers. A frozen value."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Measurements:
 
 
 def same_sizes(first: Sizes, second: Sizes) -> bool:
-    """Whether two calls have the same shapes, integers and numbers of elements."""
+    """True if two calls have the same shapes, integers and numbers of elements."""
     return _numbers(first) == _numbers(second)
 
 

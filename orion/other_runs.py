@@ -55,7 +55,7 @@ class OtherRuns(Generic[P, R]):
 
     @property
     def runs_as_it_is(self) -> bool:
-        """Whether a call has run the function without a plan, as Numba compiles it."""
+        """True if a call has run the function without a plan, as Numba compiles it."""
         return bool(self._unanalysed)
 
     @property

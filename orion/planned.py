@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def nothing_read(function: FunctionPlan, schedules: Sequence[Schedule], nodes: Sequence[str]) -> Reads:
-    """Of a plan that was made without arguments: nothing is known of what tiles read."""
+    """Return no reads, for a plan without arguments."""
     return {}
 
 
@@ -180,12 +180,13 @@ class Plan:
 
     @ends_in_users_line
     def schedule_of(self, plan: LoopPlan, workers: int | None = None) -> Schedule:
-        """The schedule of one of the function's loops; of one with `parts`, that of the part with most dimensions."""
+        """Return the schedule of one of the function's loops; of one with `parts`, that of the part with most
+        dimensions."""
         plan = main_part(plan)
         return build_schedule(plan, *self._blocks(plan, self.sizes.workers if workers is None else workers))
 
     def proved_schedule(self, plan: LoopPlan) -> Schedule:
-        """The schedule that one of the function's loops runs by, proved to keep every dependence that was found."""
+        """Return the schedule that one of the function's loops runs by, proved to keep every dependence."""
         plan = main_part(plan)
         return proved_schedule(plan, *self._blocks(plan, plan.runs_on), self._values())
 
@@ -300,22 +301,22 @@ class Plan:
 
     @cached_property
     def _untimed(self) -> dict[int, Untimed]:
-        """By the number of nodes what estimates are made of, once one was."""
+        """Estimates without times, by the number of nodes."""
         return {}
 
     def dealt_as(self, deals: Iterable[Deal]) -> Plan:
-        """The same plan, the blocks of each planned loop dealt out in another way."""
+        """Return the plan with another assignment of each loop's blocks."""
         loops = tuple(map(with_deal, self.function.loops, deals))
         return replace(self, function=replace(self.function, loops=loops))
 
     def for_shuffled(self, arguments: Mapping[str, Any]) -> Plan:
-        """The same plan for arguments some of which may have been shuffled, which it then says."""
+        """Return the plan for these arguments; it then names those that were shuffled."""
         arrays = ((name, array.last_shuffle) for name, array in arguments.items() if isinstance(array, Shuffled))
         found = tuple((name, last) for name, last in arrays if last is not None)
         return replace(self, function=replace(self.function, shuffled=found)) if found else self
 
     def with_bodies(self) -> FunctionPlan:
-        """The plan of the function with the text of all its loops, which a plan by itself does without."""
+        """Return the function's plan with the text of all its loops, which is otherwise made when it is needed."""
         made = with_deferred_bodies(self.function.program, self.function.deferred, dict(self.function.types))
         return plan_with_bodies(self.function, made)
 
@@ -342,13 +343,13 @@ class Plan:
 
     @cached_property
     def inside(self) -> tuple[frozenset[Place], ...]:
-        """The subscripts of each planned loop that lie in `[0, extent)` for sure, so that its kernel does not look.
-        OutOfBoundsError where one is outside for sure."""
+        """Subscripts of each planned loop that are certain to lie in `[0, extent)`, so that its kernel does not check
+        them. OutOfBoundsError where one is certain to lie outside."""
         nests = map(source_nest, self.function.loops)
         return tuple(map(prove_bounds, self.checks, repeat(self._values()), nests))
 
     def check_bounds(self) -> None:
-        """OutOfBoundsError where a subscript leaves its array for sure."""
+        """Raise OutOfBoundsError where a subscript is certain to leave its array."""
         _ = self.inside
 
     def _loop(self, number: int | None) -> LoopPlan:
@@ -361,7 +362,7 @@ class Plan:
         return coordinate_ranges(plan.analysis.domain, len(plan.nest.dims), self._values())
 
     def _elements(self, plan: LoopPlan) -> Any:
-        """The sparse array whose elements a loop goes over, if it does."""
+        """Return the sparse array that a loop iterates over; None without one."""
         elements = plan.nest.elements
         return None if elements is None else self.arrays[elements.array]
 
@@ -378,7 +379,7 @@ class Plan:
         return printable(plan_text(self.function, terminal_width(), self._shown, letters=printable))
 
     def text(self) -> str:
-        """The plan as text, with all of its loops: `print(plan)` shows the ten that have most of the work."""
+        """Return the plan as text, with all loops; `print(plan)` shows the ten with most of the work."""
         from orion.inspect.text.text import plan_text, terminal_width
 
         return printable(plan_text(self.function, terminal_width(), self._shown, None, printable))
@@ -389,18 +390,22 @@ class Plan:
         return plan_html(self.function, self._pictures(), self._shown)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain dicts, lists, strings and numbers, for tools. It never has other types.
+        """Return the plan as plain dicts, lists, strings and numbers, for tools.
 
-        `["tree"]` has the loops of the source and how each runs, `["loops"]` all that is known of each, `["reasons"]`
-        of these why not more. `help(orion.inspect.data.plan_to_dict)` explains every key.
+        `["tree"]` has the loops of the source and how each runs. `["loops"]` has all facts about each, and
+        `["reasons"]` of these why it has no stronger strategy. `help(orion.inspect.data.plan_to_dict)` explains every
+        key.
         """
         from orion.inspect.data import plan_to_dict
 
         return plan_to_dict(self.function, self._shown)
 
     def tree(self, measured: Seconds | None = None) -> Tree:
-        """The tree of the source's loops, with predicted seconds where `f.measure(...)` has measured the function, or
-        why they are not known, and those `measured` of a run."""
+        """Return the tree of the source's loops.
+
+        It has predicted seconds where `f.measure(...)` has measured the function, or the reason why they are unknown.
+        `measured` adds the seconds of a run.
+        """
         from orion.estimate import predicted_seconds
         from orion.inspect.tree.view import tree_of
 
@@ -409,12 +414,12 @@ class Plan:
 
     @property
     def _shown(self) -> Tree:
-        """The tree with what options would change, as views of a plan have it."""
+        """Tree with the effects of options, for views of the plan."""
         return replace(self.tree(), options=self._options)
 
     @cached_property
     def _options(self) -> tuple[Effect, ...]:
-        """What options would change. The plan with `force_parallel` is made here, once a view is drawn."""
+        """Effects of options on the plan. The plan with `force_parallel` is made here, once a view is drawn."""
         from orion.inspect.tree.options import effects, may_be_forced
 
         forced = None
@@ -427,7 +432,8 @@ class Plan:
         return json.dumps(self.to_dict(), indent=2)
 
     def to_mermaid(self) -> str:
-        """The dependence graph as Mermaid text: statements with line and text, arrows with array, kind and distance.
+        """Return the dependence graph as Mermaid text: statements with line and text, arrows with array, kind and
+        distance.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for

@@ -23,8 +23,10 @@ class ReasonKind(StrEnum):
 
 
 class Hint:
-    """What to write instead, for every reason that claims a cure: `tests/test_inspect_hints.py` does what each says and
-    shows that the loop is then parallel. Those with a brace are filled in."""
+    """Hints for all reasons that claim a cure. Those with a brace are filled in.
+
+    `tests/test_inspect_hints.py` follows each hint, and shows that the loop is then parallel.
+    """
 
     NEEDED = (
         "the later iteration needs what the earlier one wrote; only another way to compute it, without that need, "
@@ -186,12 +188,12 @@ class Reason:
 
     @property
     def row(self) -> Code:
-        """What is known of its code."""
+        """Row of its code in `CODES`."""
         return CODES[self.code]
 
     @property
     def told(self) -> str:
-        """What is said of it in one line, with its code."""
+        """Message and code, in one line."""
         return f"{self.message} [{self.code}]"
 
     @property

@@ -1,4 +1,4 @@
-"""Where a piece of the user's program stands: spans and the lines behind them."""
+"""Places in the user's program: spans, and the lines behind them."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ class Span:
 
     @property
     def place(self) -> tuple[int, ...]:
-        """Where it stands: the lines of the calls of helpers in whose place it is, outermost first, and its own."""
+        """Line of the code, after the lines of the calls that it was inlined for, outermost first."""
         return (*(call.line for call in self.inlined), self.line)
 
     def __str__(self) -> str:
-        """As "file:line", or by the cell of a notebook."""
+        """Return "file:line", or the cell of a notebook and the line."""
         cell = cell_of(self.file)
         return f"{cell}, line {self.line}" if cell else f"{self.file}:{self.line}"
 
 
 def cell_of(file: str) -> str:
-    """What a reader calls the cell of a notebook that has this file's name, or a text at IPython's prompt; empty where
-    it is neither. It is the one that runs, if IPython does not know (in another process, say)."""
+    """Return the name that readers have for a cell of a notebook, or a text at IPython's prompt; empty for other files.
+
+    A cell that IPython does not know, as in another process, is "this cell".
+    """
     if ".ipynb, cell " in file:  # one that was read from a file
         return file
     if f"{os.sep}ipykernel_" not in file and not file.startswith("<ipython-input"):

@@ -49,7 +49,7 @@ class Number:
         return {"bool": bool, "int64": int, "float64": float}[self.dtype](value)
 
     def takes(self, dtype: np.dtype[Any]) -> bool:
-        """Whether a value of a dtype can be one without being cut down to it."""
+        """True if a value of this dtype fits without being truncated."""
         return bool(np.can_cast(dtype, self.dtype, "same_kind")) and (dtype.kind == "b") == (self.dtype == "bool")
 
     def __str__(self) -> str:

@@ -62,7 +62,7 @@ class Mode(StrEnum):
 
     @property
     def bounds_sums(self) -> bool:
-        """Whether the pulls of several workers may be of the same centre, and add up."""
+        """True if pulls of several workers may use the same centre, and add up."""
         return self in (Mode.SYNC, Mode.HOGWILD)
 
 
@@ -88,17 +88,18 @@ class Elastic:
 
     @property
     def waits_for_all(self) -> bool:
-        """Whether all workers meet."""
+        """True if all workers meet."""
         return self.mode is Mode.SYNC
 
     @property
     def pulls_at_home(self) -> bool:
-        """Whether the home node pulls for the workers of others: where not all meet, and wait while they are pulled."""
+        """True if the home node pulls for the workers of other nodes: unless all workers meet, and wait during the
+        pull."""
         return not self.waits_for_all or self.overlaps
 
     @property
     def waits(self) -> bool:
-        """Whether workers wait for each other."""
+        """True if workers wait for each other."""
         return self.mode in (Mode.SYNC, Mode.ROUND_ROBIN)
 
     @property
@@ -142,7 +143,7 @@ class LocalSgd:
 
     @property
     def overlaps(self) -> bool:
-        """Whether workers go on with their next steps meanwhile."""
+        """True if workers run their next steps meanwhile."""
         return False
 
     @property

@@ -36,19 +36,17 @@ _ITERATED_AT_ONCE = 1 << 16
 
 
 class SparseArray(Transformed):
-    """A sparse array. Make one with `orion.sparse`, `from_scipy`, `from_pandas`, `from_arrow`, or from a file by
-    `read_csv`, `read_parquet`, `read_libsvm` or `text_file`.
+    """Sparse array, made by `orion.sparse`, `from_scipy`, `from_pandas` or `from_arrow`, or read from a file.
 
-    Element e has one key per dimension and one value, or a tuple of values. The same key may occur more than
-    once. `for (i, j), r in ratings` goes through the elements by ascending keys, in Python as in a loop with
-    `ordered=True`: the first dimension is the most significant one, and elements with equal keys come in the order they
-    were given in. `coords`, `values` and `to_scipy` show the elements as they were given.
+    Element e has one key per dimension and one value, or a tuple of values. A key may occur more than once. `for (i,
+    j), r in ratings` iterates by ascending keys, in Python as in a loop with `ordered=True`. The first dimension is the
+    most significant one; elements with equal keys come in the order they were given in. `coords`, `values` and
+    `to_scipy` have the elements as they were given.
 
-    Memory: the elements are held once. Iterating in Python keeps 4 bytes per element for the order, unless they were
-    given in it. Before the first loop they are in the order they were given in;
-    `layout` moves them into tile order, and from then on the array holds them in the tile order asked for
-    last, with 4 bytes per element to find the way back (8 above 2**32 elements). While they are moved, both
-    orders are in memory.
+    Memory: the elements are held once, first in the order they were given in. The first loop moves them into tile
+    order, with both orders in memory meanwhile. From then on, the array holds the tile order of the last loop, and 4
+    bytes per element for the way back (8 above 2**32 elements). Iterating in Python keeps 4 bytes per element for the
+    order, unless the elements were given in it.
 
     >>> ratings = sparse(([0, 0, 2], [1, 3, 0]), np.array([4.0, 3.5, 5.0]))
     >>> ratings
@@ -109,7 +107,7 @@ class SparseArray(Transformed):
 
     @property
     def values_are_tuple(self) -> bool:
-        """Whether an element's value is a tuple rather than one scalar."""
+        """True if an element's value is a tuple rather than one scalar."""
         return self._values_are_tuple
 
     @property
@@ -273,7 +271,7 @@ class SparseArray(Transformed):
         return self._elements.values
 
     def before_image(self) -> Callable[[], None]:
-        """What gives the elements the values that they have now, in memory of their own."""
+        """Return a function that gives the elements their present values back, from a copy."""
         elements, key = self._elements, self._layout_key
         image = replace(elements, values=tuple(map(current_storage().copied, elements.values)))
 
@@ -333,7 +331,7 @@ class SparseArray(Transformed):
 
     @cached_property
     def unique_keys(self) -> bool:
-        """Whether no key occurs twice. Sorts the keys the first time it is asked for."""
+        """True if no key occurs twice. The first use sorts the keys."""
         if self.nnz > current_storage().at_once:
             return has_no_equal(sorted_columns(self._elements.keys, self.ndim, current_storage()))
         if prod(self._extents) > np.iinfo(np.int64).max:

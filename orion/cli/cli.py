@@ -175,8 +175,10 @@ class Asked:
 
 
 def _loaded(options: Namespace, targets: Sequence[str]) -> tuple[list[Asked], Given, bool]:
-    """The functions of the targets, what is known of their arguments, and whether there is a file that cannot be read.
-    Of several files those that cannot, and those without loops, are told and passed over."""
+    """Return the functions of the targets, the given facts about their arguments, and whether a file could not be read.
+
+    With several files, those that cannot be read, or have no loops, are reported and skipped.
+    """
     if options.workers is not None and options.workers < 1:
         raise UsageError(f"--workers {options.workers}: give 1 or more")
     asked: list[Asked] = []
@@ -293,10 +295,10 @@ LABEL = re.compile(r"\n  (?:why|help): +")
 
 
 def plan_function(function: AnyFunction, definition: ast.FunctionDef, given: Given) -> Plan:
-    """The plan of a function: that of a call, where all sizes are given. Others are symbols.
+    """Return the plan of a function: that of a call, where all sizes are given. Others are symbols.
 
-    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled,
-    with a note where the types that it was read with are guessed.
+    Raises `ArgumentError` for a shape that does not fit, and `UnsupportedLoopError` for code that cannot be compiled. A
+    note on the error says which types were guessed.
     """
     annotated = _annotated(definition)
     types = _types(function, annotated, given)
@@ -355,7 +357,7 @@ def _default_words(function: AnyFunction) -> Words:
 
 
 def _default_numbers(function: AnyFunction, given: Given) -> Defaults:
-    """The numbers that parameters have by default, of those that nothing is said of."""
+    """Return the numbers among the defaults of those parameters that the user says nothing about."""
     told = {*given.integers, *given.dtypes, *given.shapes, *given.sparse}
     parameters = inspect.signature(function.__wrapped__).parameters.values()
     found = {one.name: one.default for one in parameters if one.name not in told}
@@ -403,7 +405,7 @@ def _plans(asked: Iterable[Asked], given: Given) -> tuple[list[Plan], list[Refus
 
 
 def _fix(error: Exception, path: Path) -> tuple[Replacement, ...]:
-    """What the error of a file says to write there."""
+    """Return the replacements that an error proposes for its file."""
     found = error.replacement if isinstance(error, OrionError) else None
     if found is None or found.span.file != str(path) or found.span.inlined:
         return ()

@@ -1,4 +1,4 @@
-"""Where each array lives while a loop runs, and the bytes that this moves between workers."""
+"""Placement of arrays during a loop, and the bytes that this moves between workers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Follow:
 
 @dataclass(frozen=True, slots=True)
 class ArrayUse:
-    """How a loop uses one array: its axes that follow a loop dimension in every access, and whether it is written."""
+    """Use of an array by a loop: the axes that follow a loop dimension in every access, and whether it is written."""
 
     array: str
     follows: tuple[Follow, ...]
@@ -200,11 +200,11 @@ def cheapest(
     elements: bool = True,
     beside: Callable[[tuple[Placement, ...]], float] = lambda _: 0,
 ) -> Candidate:
-    """The candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte. `beside` are
-    those that move before and after the loop.
+    """Return the candidate that moves the fewest bytes; the first of equals. Unknown sizes count as one byte.
 
-    In a nest of ranges (not `elements`) twice the fewest bytes are as good as the fewest: of such candidates the one
-    that cuts the outermost loop is taken, so that the innermost one stays long.
+    `beside` gives the bytes that move before and after the loop. In a nest of ranges (not `elements`), candidates up to
+    twice the fewest bytes count as equal. Of these, the one that cuts the outermost loop is best, since the innermost
+    loop then stays long.
     """
 
     def cost(candidate: Candidate) -> float:

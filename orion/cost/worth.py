@@ -1,7 +1,7 @@
-"""Whether a new order of loops is worth its synchronisation, predicted from sizes before anything runs.
+"""Decision whether a new order of loops is worth its synchronisation, from sizes alone.
 
-Both figures are rough: a prediction of the work of the loop as written, and what the workers pay to meet each other as
-often as the new loops make them. They do not depend on the number of workers, and so neither do the bits of a result.
+Both figures are rough: the predicted work of the loop as written, and the cost of the workers' barriers in the new
+order. They do not depend on the number of workers, so the bits of a result do not either.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ def _access_ns(shape: Sequence[int], along: int, jumps: bool, cache: int) -> flo
 
 
 def work_of(study: Study | None) -> tuple[Work, ...]:
-    """What the statements of a loop have to do; nothing is known without a study."""
+    """Return the work of a loop's statements; nothing without a study."""
     return () if study is None else work_of_statements(study, study.region.statements)
 
 
 def work_of_statements(study: Study, statements: Iterable[Statement]) -> tuple[Work, ...]:
-    """What some of the statements of a loop have to do."""
+    """Return the work of some statements of a loop."""
     carried = {one.loop.index: {dependence.array for dependence in one.dependences} for one in study.carried}
     return tuple(_work_of(statement, carried[statement.loops[-1].index]) for statement in statements)
 
@@ -124,7 +124,7 @@ def _work_of(statement: Statement, carried: Set[str]) -> Work:
 
 
 def _sums(statement: Statement) -> set[str]:
-    """The scalars that a statement only adds to: several partial sums are kept in a vector."""
+    """Return the scalars that a statement only adds to: a vector holds several partial sums."""
     targets = [part.target for part in statement.body if isinstance(part, Update) and part.op in ("+", "-")]
     return {target.name for target in targets if isinstance(target, Var)}
 
@@ -152,13 +152,15 @@ def _operations(
 
 
 def body_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:
-    """The predicted time of statements run once, as far as the trips of loops in them are known."""
+    """Return the predicted time of statements that run once, as far as the iterations of their loops are known."""
     return sum(_operations(part, OPERATION_NS, values, shapes) for part in body)
 
 
 def chained_ns(body: Iterable[Stmt], values: Mapping[str, int], shapes: Shapes) -> float:
-    """The same, without loops of whose trips nothing is known, where each run waits for the one before it: for its
-    divisions, too."""
+    """Return the predicted time of statements each run of which waits for the previous one, also for its divisions.
+
+    Inner loops with an unknown number of iterations are left out.
+    """
     body = tuple(body)
     divisions = sum(one.op == "/" for one in every(Binary, *body))
     return DIVISION_NS * divisions + sum(_operations(part, OPERATION_NS, values, shapes, unknown=0) for part in body)
@@ -177,12 +179,13 @@ def _slow(node: Node) -> Iterator[Node]:
 
 
 def least_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
-    """The same as `work_ns`, as if dependences stood nowhere against vector instructions."""
+    """Return `work_ns` as if no dependence prevented vector instructions."""
     return work_ns(tuple(replace(one, is_vector=True) for one in works), sizes, maps)
 
 
 def work_ns(works: tuple[Work, ...], sizes: Sizes, maps: Maps) -> float | None:
-    """The predicted time of the statements on one worker, from the boxes around their domains; None where unknown."""
+    """Return the predicted time of the statements on one worker, by the bounding boxes of their domains; None where
+    unknown."""
     values = sizes.values
     key = "work", id(works), tuple(values.items()), sizes.caches
     return maps.once(key, lambda: (works, _work_ns(works, values, sizes, maps)))[1]  # no other gets the identity
@@ -208,8 +211,10 @@ def work_of_parts(
     around: int,
     maps: Maps,
 ) -> float:
-    """The predicted time of planned loops that stand for one, each with the number of its iterations where that is
-    known and with its middle round, in one round of the `around` loops outermost."""
+    """Return the predicted time of the loops that replace one, in one round of the `around` outermost loops.
+
+    Each part has its nest, the number of its iterations if known, its work, and its middle round.
+    """
     total, values = 0.0, sizes.values
     for nest, iterations, works, middle in parts:
         number, time = nest.number, work_ns(works, sizes.at_round(middle), maps)
@@ -243,34 +248,33 @@ class Changes:
 
 
 def is_worthwhile(changes: Sequence[Changes]) -> bool:
-    """Whether meeting so often costs little next to the work, as far as that is known:
+    """Whether barriers cost little next to the work, as far as that is known:
 
-    WAKE_NS + Σ meetings · (SYNC_NS or STARTED_NS)  ≤  SHARE · Σ work
+    WAKE_NS + Σ barriers · (SYNC_NS or STARTED_NS)  ≤  SHARE · Σ work
 
-    The changes of a program are judged together, as all of them are made or none is.
+    The changes of a program are judged together, since either all of them are made or none.
     """
     known = [one for one in changes if one.work is not None]
     return not known or barrier_ns(known) <= SHARE * sum(one.work or 0.0 for one in known)
 
 
 def barrier_ns(changes: Iterable[Changes]) -> float:
-    """What all workers together pay to start the loops."""
+    """Return the time that all workers together spend on starting the loops."""
     return WAKE_NS + sum(one.barriers * one.start_ns for one in changes)
 
 
 def barriers_of(program: Program, numbers: range, values: Mapping[str, int], around: int) -> float:
-    """How often the workers start one of the planned loops in `numbers`, in one round of the `around` loops
-    outermost."""
+    """Return how often workers start the planned loops in `numbers`, in one round of the `around` outermost loops."""
     return sum(prod(rounds[around:]) for rounds in starts_of(program, numbers, values))
 
 
 def starts_of(program: Program, numbers: range, values: Mapping[str, int]) -> tuple[tuple[float, ...], ...]:
-    """For each of the planned loops in `numbers` the rounds of the serial loops around it, outermost first."""
+    """Return the rounds of the serial loops around each planned loop in `numbers`, outermost first."""
     return tuple(rounds for number, rounds in _rounds(program.steps, (), values) if number in numbers)
 
 
 def depth_of(program: Program, number: int) -> int:
-    """How many serial loops stand around a planned loop."""
+    """Return the number of serial loops around a planned loop."""
     return next(len(rounds) for found, rounds in _rounds(program.steps, (), {}) if found == number)
 
 

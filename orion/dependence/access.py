@@ -12,11 +12,11 @@ from orion.source import Span
 
 @dataclass(frozen=True, slots=True)
 class ByReads:
-    """An access by values that are read from arrays of integers which nothing writes.
+    """Access as a function of values read from integer arrays that nothing writes.
 
-    `relation` is the isl map of the access, as text, from the coordinates of the iteration, of which there are `dims`,
-    with the variables of inner loops and the values of all reads after them. `reads` has, for each read, its array and
-    the map from the same inputs to (its place, its value).
+    - `relation`: the isl map of the access, as text. Its inputs are the `dims` coordinates of the iteration, the
+      variables of inner loops, and the values of all reads.
+    - `reads`: per read, its array and the map from the same inputs to (its place, its value).
     """
 
     dims: int
@@ -95,10 +95,10 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A scalar that every iteration updates with one operator and nothing else reads in the loop.
+    """Scalar that every iteration updates with one operator, and that nothing else in the loop reads.
 
-    `op` is "+", "*", "min", "max", "and" or "or" (`-=` is a "+" reduction of negated values), or "helper:name" for the
-    numbers of an accumulator, which are combined together by that function of the user's, in their order.
+    `op` is "+", "*", "min", "max", "and" or "or"; `-=` is a "+" reduction of negated values. It is "helper:name" for
+    the numbers of an accumulator: the user's function combines them together, in order.
     """
 
     name: str
@@ -108,12 +108,12 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Scalars that the loop takes from one of its iterations: from that with the best value, the last, or the first
-    that ends it.
+    """Scalars that the loop takes from one iteration: that with the best value, the last, or the first that ends the
+    loop.
 
-    `names` are set together. Where `op` is "<", "<=", ">" or ">=", an iteration sets them if its value of the first
-    compares so with the present one; `orion.passes.extremes` has others that differ from these for NaN alone. "last":
-    it sets them whatever they are. "first": no iteration sets them but that which ends the loop.
+    `names` are set together. With `op` "<", "<=", ">" or ">=", an iteration sets them if the first compares so with its
+    present value. Operators of `orion.passes.extremes` differ from these for NaN alone. With "last", every iteration
+    sets them; with "first", only the one that ends the loop.
     """
 
     names: tuple[str, ...]
@@ -122,21 +122,23 @@ class Choice:
 
     @property
     def comparison(self) -> str | None:
-        """How values other than NaN are compared; None for the last one, and the first that ends the loop."""
+        """Comparison of values other than NaN; None for "last" and "first"."""
         return None if self.op in ("last", "first") else comparison(self.op)
 
     @property
     def begins_anew(self) -> bool:
-        """Whether a NaN among the values makes it begin anew."""
+        """True if a NaN among the values makes it start again."""
         return self.op.startswith(AGAINST)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarRoles:
-    """What each scalar of the loop body is.
+    """Roles of the scalars in the loop body.
 
-    `private` are written before they are read in each iteration; `inputs` are only read; `carried` pass a value from
-    one iteration to the next (or out of the last one), each with the place that shows it.
+    - `private`: written before they are read in each iteration.
+    - `inputs`: only read.
+    - `reductions`, `choices`: combined from all iterations, or taken from one.
+    - `carried`: passed from one iteration to the next, or out of the last one, each with the place that shows it.
     """
 
     private: tuple[str, ...]
@@ -147,20 +149,20 @@ class ScalarRoles:
 
     @property
     def accumulations(self) -> tuple[Reduction, ...]:
-        """The numbers of accumulators, which are combined in the order of the iterations."""
+        """Numbers of accumulators, combined in the order of the iterations."""
         return tuple(one for one in self.reductions if one.op.startswith("helper:"))
 
     @property
     def has_results(self) -> bool:
-        """Whether the loop gives scalars other values."""
+        """Whether the loop gives scalars new values."""
         return bool(self.reductions or self.choices or self.carried)
 
 
 @dataclass(frozen=True, slots=True)
 class PrivateArray:
-    """An array of which every iteration may have its own, and `dependences`: those on it, which then do not count.
+    """Array that every iteration may have for itself (`orion.rewrites.privatize.find`).
 
-    See `orion.rewrites.privatize.find`. `span` is the first place that writes it.
+    `dependences` are those over it, which then do not count. `span` is the first place that writes it.
     """
 
     name: str
@@ -170,11 +172,10 @@ class PrivateArray:
 
 @dataclass(frozen=True, slots=True)
 class ElementSum:
-    """An array of which every iteration updates elements with one operator, and which nothing else in the loop
-    touches.
+    """Array whose elements all iterations update with one operator, and that nothing else in the loop accesses.
 
-    `op` is "+", "*", "min" or "max"; `span` is the first update. `dependences` are those on the array: they do not
-    count where copies of it are updated and combined. See `orion.rewrites.array_sums.find`.
+    `op` is "+", "*", "min" or "max"; `span` is the first update. `dependences` are those over the array. They do not
+    count where copies of it are updated and combined (`orion.rewrites.array_sums.find`).
     """
 
     name: str
@@ -185,11 +186,13 @@ class ElementSum:
 
 @dataclass(frozen=True, slots=True)
 class LoopDependences:
-    """All that the analysis found about one loop.
+    """Result of the dependence analysis of one loop.
 
-    `domain` is the isl set of its iterations. `reasons` are those that are not about a pair of accesses. `private` are
-    arrays that the loop is run with one of for each tile, and `sums` those that it is run with copies of; `dependences`
-    has none on either.
+    - `domain`: the isl set of its iterations.
+    - `reasons`: those that are not about a pair of accesses.
+    - `private`: arrays that each tile has for itself.
+    - `sums`: arrays that the loop updates in copies.
+    - `dependences`: without those over `private` and `sums`.
     """
 
     domain: str

@@ -1,4 +1,4 @@
-"""What planned loops are called where their times are told: by the code of the source that they stand for."""
+"""Names of planned loops where their times are shown: the code of the source that they stand for."""
 
 from __future__ import annotations
 

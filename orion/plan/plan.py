@@ -70,8 +70,11 @@ class Copies:
 
 @dataclass(frozen=True, slots=True)
 class FusedWith:
-    """Why a loop of the source is fused with its neighbours: `lines` of those, the arrays that are used again
-    while a cache still has them, and the bytes that need not go through memory once more."""
+    """Reason why a loop of the source is fused with its neighbours.
+
+    It has the neighbours' `lines`, the `arrays` that a cache still holds for the second use, and the bytes of memory
+    traffic `saved`.
+    """
 
     lines: tuple[int, ...]
     arrays: tuple[str, ...]
@@ -80,7 +83,7 @@ class FusedWith:
 
 @dataclass(frozen=True, slots=True)
 class Tiled:
-    """The blocks of loop dimension `space` are shared out among the workers; along those of `time` the tiles follow one
+    """Tiles from blocks: workers share out the blocks of dimension `space`; along those of `time`, tiles follow one
     another."""
 
     space: int
@@ -89,10 +92,14 @@ class Tiled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighed(Tiled):
-    """The same, the blocks of dimension `space` having about as much work each, as the contents of `arrays` show it:
-    their `bounds`, int64 (blocks + 1,), and in `heavy`, int64 (blocks,), how many times the work of the average block
-    each has, as a power of two, 0 where it is less than twice. Of tiles that may be run at once the heavier are begun
-    first."""
+    """Tiles whose blocks of dimension `space` have about as much work each, judging by the contents of `arrays`.
+
+    - `bounds`: those of the blocks, int64 of shape (blocks + 1,).
+    - `heavy`: the work of each block over that of the average block, int64 of shape (blocks,). It is a power of two, or
+      0 below two.
+
+    Of tiles that may run at once, heavier ones begin first.
+    """
 
     arrays: tuple[str, ...]
     bounds: Ints
@@ -104,19 +111,19 @@ class Weighed(Tiled):
 
 @dataclass(frozen=True, slots=True)
 class Uncut:
-    """One worker runs all of it; of a loop in another order the tiles are those of its parts."""
+    """Whole loop, which one worker runs. The tiles of a reordered loop are those of its parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotInspected:
-    """One worker runs all of it as long as nobody has looked at what its subscripts are read from."""
+    """Whole loop, which one worker runs until an inspection has read its index arrays."""
 
     inspectable: Inspectable
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """The tiles that an inspection has found: those of its iterations, which are no blocks of a dimension."""
+    """Tiles from an inspection: sets of iterations, not blocks of a dimension."""
 
     inspectable: Inspectable
     inspection: Inspection
@@ -127,8 +134,10 @@ Tiles = Tiled | Uncut | NotInspected | Inspected
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An array of which several nodes have what their tiles touch: `announcer` lists it, for iterations of which there
-    are `count`, the first with coordinate `first`."""
+    """Array of which nodes have only the elements that their tiles access.
+
+    `announcer` lists these for `count` iterations, the first of which has coordinate `first`.
+    """
 
     announcer: Announcer
     first: int
@@ -145,13 +154,13 @@ class Listed:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Served(Listed):
-    """One with a buffer, number `number` of those of its loop, whose rows nodes fetch while the loop runs."""
+    """Array with buffer `number` of its loop, whose rows nodes fetch while the loop runs."""
 
     number: int
 
     @property
     def leading(self) -> int:
-        """How many subscripts say which row."""
+        """Number of subscripts that select the row."""
         return len(self.announcer.keyed)
 
 
@@ -346,8 +355,7 @@ loops of the source, of which `orion.plan.source_plans.source_plans` makes a pla
 
 
 def with_deal(loop: LoopPlan, deal: Deal) -> LoopPlan:
-    """The plan of a loop whose blocks are dealt out in another way; so are those of the neighbours that it stands for,
-    which are in the same blocks."""
+    """Return the plan of a loop with another assignment of its blocks. Fused neighbours get the same one."""
     form = loop.form
     if isinstance(form, Fused):
         form = Fused(tuple(replace(member, deal=deal) for member in form.members))
@@ -355,8 +363,8 @@ def with_deal(loop: LoopPlan, deal: Deal) -> LoopPlan:
 
 
 def is_of_source(loop: LoopPlan) -> bool:
-    """Whether it is a loop of the source, or stands for one: not statements that run once, and not the filling of an
-    array that the function makes."""
+    """Whether the loop is one of the source, or replaces one. Others run single statements, or fill arrays of the
+    function."""
     match loop.form:
         case Single() | ReorderedSingle() | Fill() | Member(form=Fill()):
             return False
@@ -369,7 +377,7 @@ def is_of_source(loop: LoopPlan) -> bool:
 
 
 def source_nest(loop: LoopPlan) -> LoopNest:
-    """The loop of the source that a loop stands for in another order; of any other loop its own."""
+    """Return the loop of the source that a reordered loop replaces; of any other loop its own."""
     match loop.form:
         case Reordered(origin=origin) | ReorderedSingle(origin=origin) | Merged(origin=origin):
             return origin.nest
@@ -399,16 +407,22 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class FunctionPlan:
-    """The plans of all loops of a function, in textual order, and the program they are part of: what a call runs, and
-    all that is shown and checked. `verdicts` has one for each `for` of the source, in textual order. `unfused` is the
-    program with its loops one after the other, where the plan has neighbours run as one. `deferred`: what is to be made
-    yet of its loops before they can be run. `rewrites` are the names of those that made its program, with the lines of
-    the loops of the source that they were taken for. `local_arrays` are those that the function makes, and `considered`
-    other ways to run it that were not taken. `floats` are the scalars and arrays of floats that iterations add to or
-    multiply. `is_apart`: its workers may be on several nodes, which share no memory. `sizes` are those that it is
-    for. `shuffled` are the arguments that were shuffled before (`SparseArray.shuffle`, `DenseArray.shuffle`), each
-    with what its last shuffle did. `taken_inside`: subscripts, as text, that are taken to be inside their arrays,
-    because sizes that say so are not given."""
+    """Plans of all loops of a function, and their program: what a call runs, and what views show and `check` proves.
+
+    - `loops`: in textual order.
+    - `verdicts`: one per `for` of the source, in textual order.
+    - `unfused`: the program without fusion, where the plan fuses neighbours.
+    - `deferred`: rewrites of loops that are still to be made before a run.
+    - `rewrites`: names of the rewrites that made the program, with the lines of their loops.
+    - `local_arrays`: arrays that the function makes.
+    - `considered`: alternatives that were not chosen.
+    - `floats`: scalars and arrays of floats that iterations add to or multiply.
+    - `is_apart`: the workers may be on several nodes, which share no memory.
+    - `sizes`: those that it is for.
+    - `shuffled`: arguments with an earlier shuffle (`SparseArray.shuffle`, `DenseArray.shuffle`), each with its last
+      one.
+    - `taken_inside`: subscripts, as text, that are assumed to be inside of their arrays, since sizes are not given.
+    """
 
     program: Program
     loops: tuple[LoopPlan, ...]

@@ -46,9 +46,8 @@ YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a session was asked for. `workers` is None for as many as there are cores (of the cluster, with
-    `address`). `storage` is where the elements of arrays are held.
-    """
+    """Settings of a session. `workers` is None for one per core, or one per CPU of the cluster with `address`.
+    `storage` is where arrays hold their elements."""
 
     backend: str = "threads"
     workers: int | None = None
@@ -74,7 +73,7 @@ class Session:
 
     @property
     def force_parallel(self) -> bool:
-        """Whether loops use every worker wherever that is legal, whatever the cost model says."""
+        """True if loops use every worker wherever that is legal, whatever the predicted cost."""
         return self.settings.force_parallel
 
     def run(
@@ -99,7 +98,7 @@ class Session:
             raise
 
     def failed(self, error: BaseException, prepared: PreparedProgram, arguments: Mapping[str, object]) -> None:
-        """Note that an error ended a run, and what checkpoints there are of what it has changed."""
+        """Tell the checkpoints that an error ended a run. A WorkerLostError then names those of the lost arrays."""
         self.checkpoints.after_failure(arguments[name] for name in prepared.written.union(prepared.stored))
         if isinstance(error, WorkerLostError) and error.lost:
             error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
@@ -111,21 +110,21 @@ class Session:
         arguments: Mapping[str, object],
         own: Mapping[str, LocalArray],
     ) -> RunsAgain | None:
-        """What runs a program again for arguments like these, given by their positions, and arrays of its own like
-        these; None where there is no such."""
+        """Return a runner of the same program for arguments like these, by position, and local arrays like these; None
+        if there is none."""
         return self._backend.again(prepared, recent, arguments, own)
 
     def after_call(self) -> None:
-        """A call has ended, and all that it changes is changed: write the automatic checkpoints that are due."""
+        """Write the automatic checkpoints that are due, once a call has ended."""
         if self.checkpoints.are_due():
             self._backend.between_runs(self.checkpoints.after_run)
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
-        """A program as its tiles are dealt out to the workers now: what the next call is to run."""
+        """Return a program with the present assignment of its tiles, as the next call will run it."""
         return self._backend.dealt(prepared)
 
     def recording(self, function: str) -> Recording | None:
-        """The recording of a call that begins now, for the profiles that are on; None where none is any more."""
+        """Return the recording of a call that begins now, for the active profiles; None without any."""
         profiles = self.profiles
         if not profiles:
             return None
@@ -147,8 +146,8 @@ class Session:
         return self._backend.between_runs(lambda: self.checkpoints.write(folder, values, every))
 
     def with_threads(self, workers: int, run: Callable[[Session], R]) -> R:
-        """What `run` gives for a session of so many threads, with the checkpoints of this one, while no program of this
-        one runs."""
+        """Return the result of `run` in a session of so many threads, with this session's checkpoints. This session's
+        programs wait."""
         threads = Session(Settings("threads", workers, storage=self.settings.storage))
         threads.checkpoints = self.checkpoints
         try:
@@ -293,8 +292,9 @@ def _variable(name: str) -> str:
 
 
 class Place:
-    """Where a session stands: the process as a whole, or a `with` statement and the place around it. None where there
-    is no session yet. A place that was left is passed over, in whichever order they are left.
+    """Place of a session: the process as a whole, or a `with` statement and the place around it.
+
+    `session` is None before there is one. A place that was left is skipped, in whichever order places are left.
     """
 
     def __init__(self, session: Session | None, outer: Place | None) -> None:

@@ -1,4 +1,4 @@
-"""A schedule: which worker runs which tiles, in which order, and what each tile waits for."""
+"""Schedule of a loop: the worker and the order of its tiles, and the waits between them."""
 
 from __future__ import annotations
 

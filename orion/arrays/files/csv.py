@@ -1,8 +1,7 @@
 """Ratings and other keyed elements from text files with one element per line.
 
-Arrow reads and converts the whole file in parallel, and its lines are counted on the way (`csv_lines`). Only when
-that fails, finds an entry that must not be, or other than one element per line, the file is gone through again, to say
-where (`csv_errors`).
+Arrow reads and converts the whole file in parallel, and `csv_lines` counts its lines meanwhile. Only after a failure, a
+bad entry, or another number of elements than lines, `csv_errors` goes through the file again, to name the place.
 """
 
 from __future__ import annotations

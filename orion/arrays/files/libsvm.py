@@ -1,8 +1,8 @@
 """Examples in the text format of LIBSVM and SVMlight: a label and pairs of an index and a value in each line.
 
-A file is read in pieces of whole lines. In each of them NumPy finds where the words begin and end, and Arrow converts
-the labels, one to a line, and the pairs, as a file of two columns; several pieces at once. Only when that fails, or
-finds what must not be, the file is gone through again, line by line, to say where (`libsvm_errors`).
+A file is read in pieces of whole lines, several at once. In each piece, NumPy finds where words begin and end. Arrow
+then converts the labels, one to a line, and the pairs, as a file of two columns. Only after a failure or a bad entry,
+`libsvm_errors` goes through the file line by line, to name the place.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _part(piece: bytes, rules: Rules) -> _Part:
 
 
 def _remarks(data: Bytes, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where remarks are: from `#` to the end of the line."""
+    """Return a mask of the remarks: from `#` to the end of the line."""
     places = np.arange(1, len(data) + 1, dtype=np.int32 if len(data) < INT32_MAX else np.int64)
     last_end = np.maximum.accumulate(np.where(ends, places, 0))
     last_mark = np.maximum.accumulate(np.where(data == REMARK, places, 0))
@@ -225,7 +225,7 @@ def _remarks(data: Bytes, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _covered(length: int, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where some words are, with what follows each of them."""
+    """Return a mask of some words, each with the byte after it."""
     steps = np.zeros(length + 1, np.int8)
     steps[starts] = 1
     steps[stops + 1] -= 1

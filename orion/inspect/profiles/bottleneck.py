@@ -1,4 +1,4 @@
-"""What keeps a profiled program from being faster: one answer, from measured numbers alone."""
+"""Bottleneck of a profiled program: one answer, from measured numbers alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NOTHING = (
 
 
 class Kind(StrEnum):
-    """What the bottleneck is."""
+    """Kind of a bottleneck."""
 
     LINK = "slow link"
     WORKER = "slow worker"
@@ -214,7 +214,7 @@ def _starved(loop: LoopNumbers, waits: float) -> Bottleneck | None:
 
 
 def _per_round(loop: LoopNumbers) -> float:
-    """What a worker computes in a round."""
+    """Return the time that a worker computes in a round."""
     return loop.cpu / max(1, loop.rounds * len(loop.workers))
 
 
@@ -236,7 +236,7 @@ def _small(loop: LoopNumbers) -> Bottleneck:
 
 
 def _too_short(loop: LoopNumbers) -> Bottleneck:
-    """Of rounds that compiled code starts without a profile, in less time than Python takes."""
+    """Return the answer for rounds that compiled code starts in less time than Python takes under a profile."""
     return Bottleneck(
         Kind.NONE,
         loop.label,
@@ -286,7 +286,7 @@ def _uneven(loop: LoopNumbers, waits: float) -> Bottleneck | None:
 
 
 def _if_uneven(label: LoopLabel) -> str:
-    """What is to be done about uneven tiles, where something is known that keeps what the program does."""
+    """Return advice against uneven tiles that does not change the program's results; empty if there is none."""
     if label.has_waits:
         return "; tiles wait for those that must come first, so that a long one holds up others"
     if is_better_dynamic(label):
@@ -307,7 +307,7 @@ def _order(loop: LoopNumbers, waits: float) -> Bottleneck:
 
 
 def _at_the_end(loop: LoopNumbers, waits: float) -> Bottleneck:
-    """Of tiles that wait for none: workers wait for the last one to be through with its part."""
+    """Return the answer for tiles without waits: workers wait for the last one to finish its part."""
     last = min(loop.workers, key=lambda one: one.wait)
     return Bottleneck(
         Kind.NONE,
