@@ -196,11 +196,15 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verification:
-    """What `f.verify(...)` has found of a call of `function`: true where nothing differs that has to be the same.
+    """Result of `f.verify(...)`, true if nothing differs that must be equal. `print` shows it.
 
-    `parallel` compares the run on `workers` workers with one of the same plan and kernels on one worker, which has to
-    give the same bits; None where the plan has one worker, where no loop is planned (`plan` is then None), and where
-    updates may be late. `python` compares it with the undecorated function.
+    - `function`: the name of the function.
+    - `plan`: the plan that ran; None where no loop is planned.
+    - `workers`: the number of workers of the parallel run.
+    - `parallel`: the comparison of that run with one worker, by the same plan and kernels. It must give equal bits.
+      None where the plan has one worker, where no loop is planned, and where updates may be late.
+    - `python`: the comparison with the undecorated function.
+    - `differences`: all differences, rounding included.
     """
 
     function: str
@@ -211,7 +215,7 @@ class Verification:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing differs that has to be the same."""
+        """Whether nothing differs that must be equal."""
         return all(one.is_same for one in self._comparisons)
 
     def __bool__(self) -> bool:
@@ -219,7 +223,7 @@ class Verification:
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """All that differs, rounding too: between workers first, then against Python."""
+        """All differences, rounding included: between workers first, then against Python."""
         return tuple(difference for one in self._comparisons for difference in one.differences)
 
     @property

@@ -16,11 +16,13 @@ AS_IT_IS = "a call runs it as it is, on one worker, if Numba compiles it"
 
 
 class OrionError(Exception):
-    """The root of all errors raised by Orion.
+    """Base class of all errors that Orion raises on purpose. Each says what is wrong, where, why, and what to write
+    instead.
 
-    `is_for_numba`: it is about what Orion cannot analyse, and nothing need be wrong with that: a call runs it as it is,
-    if Numba compiles it. `is_of_sizes`: calls with other sizes may be without it. `replacement` is what its help says
-    to write, where that means the same as what was refused.
+    - `is_for_numba`: the analysis does not cover the code, and nothing need be wrong with it. A call runs it as it is,
+      if Numba compiles it.
+    - `is_of_sizes`: calls with other sizes may succeed.
+    - `replacement`: the text that the help proposes, where it means the same as the refused code.
     """
 
     is_for_numba = False
@@ -32,11 +34,11 @@ class OrionError(Exception):
 
 
 class UnsupportedLoopError(OrionError):
-    """The loop holds something that Orion cannot compile."""
+    """A loop has code that Orion cannot compile."""
 
 
 class NotParallelError(OrionError):
-    """`require_parallel=True` was asked for, and the plan is serial."""
+    """The plan is serial, and `require_parallel=True` forbids that."""
 
 
 class AliasError(OrionError):
@@ -44,8 +46,10 @@ class AliasError(OrionError):
 
 
 class OutOfBoundsError(OrionError, IndexError):
-    """A subscript leaves its array; found before anything ran wherever the subscript is affine. `read_from` is the
-    array that it was read from, with its value, where a run has met it and that is known."""
+    """A subscript leaves its array. Orion finds it before a loop runs if the subscript is affine.
+
+    `read_from` has the index array of the subscript and the value read from it, if a run has met it; else None.
+    """
 
     read_from: tuple[str, int] | None = None
 
@@ -62,15 +66,15 @@ class MissingKeyError(OrionError, KeyError):
 
 
 class ArgumentError(OrionError, TypeError):
-    """An argument is of a kind, type or layout that the loop cannot work on."""
+    """An argument has a type, value or layout that the function or the loop does not take."""
 
 
 class DataFormatError(OrionError, ValueError):
-    """Data to be read is not of the form it should have."""
+    """Data has another form than expected: a file, columns, or keys and values."""
 
 
 class PlanError(OrionError):
-    """A schedule does not keep every dependence, or a plan was asked for what it cannot answer."""
+    """A schedule does not keep every dependence, or a plan cannot answer a question."""
 
 
 class WorkerLostError(OrionError):
@@ -88,7 +92,7 @@ class RescaledError(PlanError):
 
 
 class StorageError(OrionError, OSError):
-    """A file could not be written or opened; nothing of it is left behind."""
+    """A file could not be written or opened. No part of it is left behind."""
 
 
 class CheckpointWarning(UserWarning):
@@ -96,11 +100,11 @@ class CheckpointWarning(UserWarning):
 
 
 class StandstillWarning(UserWarning):
-    """A worker has done nothing for long in the middle of a loop."""
+    """A worker has done nothing for a long time in the middle of a loop."""
 
 
 class WorkerReplacedWarning(UserWarning):
-    """A worker died while it ran a loop, which other workers then ran from the beginning: it has the same results."""
+    """A worker died while it ran a loop. Other workers ran the loop again from the beginning, with the same results."""
 
 
 class SerialLoopWarning(UserWarning):
@@ -108,7 +112,7 @@ class SerialLoopWarning(UserWarning):
 
 
 class UnprovedWarning(UserWarning):
-    """`plan.check()` found nothing wrong, but could not prove all that it is to prove."""
+    """`plan.check()` found nothing wrong, but could not prove everything."""
 
 
 def describe(

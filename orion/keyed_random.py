@@ -169,13 +169,16 @@ COMPILED = (
 
 
 class Random(ModuleType):
-    """Random numbers by key: `orion.random(seed, *key)` is a float from [0, 1), evenly; 53 bits of it are random.
+    """Draw a random number by key: `orion.random(seed, *key)` is a float, uniform in [0, 1), with 53 random bits.
 
-    Args:
-        seed, *key: integers of 64 bits, with or without a sign (the bits count), any number of keys.
+    The number depends on its arguments alone. It is the same in Python and in loops, on any worker, in any order.
 
-    Raises:
-        ArgumentError: for anything else.
+    - `seed`: an integer of 64 bits, with or without a sign.
+    - `key`: any number of such integers, such as the variables of a loop.
+
+    Errors: `ArgumentError` for anything else.
+
+    Source: Threefry, of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
     >>> import orion
     >>> orion.random(7, 0, 1) == orion.random(7, 0, 1), orion.random(7, 0, 1) == orion.random(7, 1, 0)
@@ -187,8 +190,9 @@ class Random(ModuleType):
 
     @staticmethod
     def normal(seed: int, *key: int) -> float:
-        """A float from the normal distribution with mean 0 and standard deviation 1, by its quantile at one of 2⁵²
-        places.
+        """Draw a float with a normal distribution, of mean 0 and standard deviation 1.
+
+        It is the quantile at one of 2⁵² places (Wichura, "Algorithm AS 241", 1988). Errors are those of `orion.random`.
 
         >>> import orion
         >>> draws = [orion.random.normal(7, i) for i in range(1000)]
@@ -199,9 +203,9 @@ class Random(ModuleType):
 
     @staticmethod
     def integers(low: int, high: int, seed: int, *key: int) -> int:
-        """An integer from [low, high), evenly but for less than one in 2⁶⁴ draws.
+        """Draw an integer from [low, high), uniform but for less than one in 2⁶⁴ draws.
 
-        Raises ArgumentError where there is none.
+        `ArgumentError` where the range is empty.
 
         >>> import orion
         >>> sorted({orion.random.integers(-1, 2, 7, i) for i in range(100)})

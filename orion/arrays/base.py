@@ -15,20 +15,24 @@ from orion.tracebacks import ends_in_users_line
 
 
 class DistArray(ABC):
-    """An array that Orion may split into partitions and that stays split from one loop to the next.
+    """Array that Orion may split into partitions, and that stays split between loops.
 
-    `DenseArray` holds every element of its shape, `SparseArray` only the elements it was given.
+    `orion.DenseArray` holds every element of its shape, `orion.SparseArray` only the elements it was given.
+
+    >>> import orion
+    >>> isinstance(orion.zeros(3), orion.DistArray)
+    True
     """
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """The number of indices in each dimension."""
+        """Number of indices in each dimension."""
 
     @property
     @abstractmethod
     def dtype(self) -> np.dtype:
-        """The type of the elements, in native byte order."""
+        """Type of the elements, in native byte order."""
 
     @property
     @abstractmethod
@@ -37,18 +41,18 @@ class DistArray(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """What a `for` loop over the array goes through: rows if dense, stored elements if sparse."""
+        """Return the number of iterations of a `for` loop over the array: rows if dense, stored elements if sparse."""
 
     @abstractmethod
     def to_numpy(self) -> NDArray[np.generic]:
-        """A dense NumPy copy of the array."""
+        """Return a dense NumPy copy of the array."""
 
     @ends_in_users_line
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the array to a file, a zip archive of NumPy's `.npy`, for `orion.load`. What is there is replaced once
-        the new file is whole.
+        """Write the array to a file for `orion.load`: a zip archive of NumPy's `.npy` files.
 
-        `StorageError` where it cannot be written, as on a full disk: what was there is then as it was.
+        `path` is the file; a complete new file replaces an older one. `StorageError` where it cannot be written, as on
+        a full disk; an older file then stays.
         """
         from orion.arrays.files.saved import save
 
@@ -56,12 +60,12 @@ class DistArray(ABC):
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Number of dimensions."""
         return len(self.shape)
 
     @abstractmethod
     def _facts(self) -> Mapping[str, str]:
-        """What a notebook shows beside the kind of the array, by name."""
+        """Return the facts that a notebook shows about the array, by name."""
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in self._facts().items())

@@ -101,31 +101,28 @@ def buffer(
     deterministic: bool = False,
     send: Sending | None = None,
 ) -> Buffer:
-    """Return a buffer of updates of the dense array `w`, which may be applied late.
+    """Make a buffer for the updates of a dense array, so that they may be applied late.
 
-    A loop writes `buffer[…] += update` in place of `w[…] += update`. What it reads and writes of `w` then does not keep
-    it from being parallel.
+    A loop writes `buffer[…] += update` in place of `w[…] += update`. Its accesses to `w` then do not prevent a parallel
+    run.
 
-    `apply(value, update)` gives the new value of an element, by default `value + update`. Each worker sums up its own
-    updates of an element and applies the sum as one update; a sum of 0 is none. One worker at a time applies updates to
-    an element. A worker reads `apply(value, its own sum)`.
+    - `w`: a writeable dense array, NumPy's or Orion's, of float32, float64, or integers of 2 to 8 bytes.
+    - `apply`: `apply(value, update)` returns the new value of an element, by default `value + update`. Each worker sums
+      up its updates of an element and applies the sum as one update; a sum of 0 is none. One worker at a time applies
+      updates to an element. A worker reads `apply(value, its own sum)`.
+    - `max_delay`: the most iterations by which updates may be late, 1,000 by default. When a worker reads in its
+      iteration k, all updates of other workers up to their iteration k - max_delay have been applied. A worker that is
+      too far ahead waits. With 0, nothing is late, and all dependences are kept (docs/guides/late.md has an example).
+    - `helpers`: further arrays of the shape of `w`. `apply(value, update, *helpers)` gets their elements. It may return
+      a tuple of the new value and new values of the helpers.
+    - `snapshot`: some of the helpers, whose earlier values `apply` gets as last arguments. These are from the worker's
+      first use of the element since it last applied updates.
+    - `deterministic`: True applies the updates of all workers after the same iterations, one worker after another. The
+      bits are then equal for the same number of workers.
+    - `send`: `orion.pacing(…)` sends updates to other nodes ahead of time. By default, only `max_delay` decides.
 
-    `max_delay` bounds the delay, in iterations. When a worker reads in its k-th iteration, each other worker's updates
-    up to its iteration k - max_delay have been applied (docs/guides/late.md has an example). A worker that is too far
-    ahead waits. With 0 nothing is late, and all dependences are kept.
-
-    `helpers` are further arrays of the shape of `w`. `apply(value, update, *helpers)` gets their elements, and may
-    return a tuple: the new value and the new values of the helpers. `snapshot` names helpers whose earlier values
-    `apply` gets after them: those from when the worker first used the element since it last applied its updates.
-
-    `deterministic=True`: all workers apply their updates after the same iterations, one after another. The bits are
-    then the same each time, for the same number of workers.
-
-    `send=orion.pacing(…)` sends updates to other nodes ahead of time. The default sends what `max_delay` asks for.
-
-    Errors: `ArgumentError` for an array that is not dense, writeable and of integers or real floats, for helpers of
-    another shape, and for an `apply` that takes other arguments. A loop that meets a NaN in an update raises
-    `UpdateError`, and the array and its helpers are as they were before the call.
+    Errors: `ArgumentError` for another kind of array, helpers of another shape, and an `apply` with other parameters. A
+    loop that meets a NaN in an update raises `UpdateError`; the array and its helpers are then as before the call.
 
     >>> import numpy as np, orion
     >>> totals = np.zeros(4)

@@ -18,10 +18,14 @@ Names = str | Sequence[str]
 
 @ends_in_users_line
 def from_scipy(matrix: Any, *, allow_nan: bool = False) -> SparseArray:
-    """A sparse array from a SciPy matrix or sparse array of any format.
+    """Make a sparse array from a SciPy sparse matrix or array of any format.
 
-    Stored zeros and, in the COO format, duplicates are kept as elements. `DataFormatError` if it holds NaN,
-    unless `allow_nan`.
+    - `matrix`: its stored zeros stay elements, and so do duplicates of the COO format.
+    - `allow_nan`: accept NaN among the values.
+
+    Returns an `orion.SparseArray` with copies of keys and values.
+
+    Errors: `DataFormatError` for anything else than a SciPy matrix, and for NaN.
 
     >>> import scipy.sparse
     >>> from_scipy(scipy.sparse.csr_array([[0.0, 1.0], [2.0, 0.0]]))
@@ -40,11 +44,17 @@ def from_scipy(matrix: Any, *, allow_nan: bool = False) -> SparseArray:
 def from_pandas(
     frame: Any, *, keys: Names, values: Names, shape: Sequence[int] | None = None, allow_nan: bool = False
 ) -> SparseArray:
-    """A sparse array from columns of a pandas data frame: `keys` name those that hold integers, one per
-    dimension.
+    """Make a sparse array from columns of a pandas data frame, with one element per row.
 
-    `values` is the name of one column, or several names for a tuple of values. `DataFormatError`, naming
-    column and position, for a column that is not there and for missing or unsuitable entries.
+    - `keys`: the names of columns of integers, one per dimension.
+    - `values`: the name of one column, or several names for a tuple of values.
+    - `shape`: as for `orion.sparse`.
+    - `allow_nan`: accept missing floats, as NaN.
+
+    Returns an `orion.SparseArray` with copies of the columns.
+
+    Errors: `DataFormatError`, with column and position, for a column that does not exist, a missing entry, or one that
+    is no number.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"user": [0, 1], "item": [2, 0], "stars": [5.0, 3.5]})
@@ -70,7 +80,7 @@ def from_pandas(
 def from_arrow(
     table: Any, *, keys: Names, values: Names, shape: Sequence[int] | None = None, allow_nan: bool = False
 ) -> SparseArray:
-    """A sparse array from columns of a `pyarrow.Table`; parameters and errors are those of `from_pandas`.
+    """Make a sparse array from columns of a `pyarrow.Table`. Parameters and errors are those of `orion.from_pandas`.
 
     >>> import pyarrow
     >>> table = pyarrow.table({"user": [0, 1], "item": [2, 0], "stars": [5.0, 3.5]})

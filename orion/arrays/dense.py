@@ -21,14 +21,13 @@ from orion.tracebacks import ends_in_users_line
 
 
 class DenseArray(Shuffled):
-    """A dense array. Make one with `orion.array`, `zeros`, `ones`, `full`, `uniform` or `normal`.
+    """Dense array, made by `orion.array`, `zeros`, `ones`, `full`, `uniform` or `normal`.
 
-    `storage` is C-contiguous and starts on a 64-byte boundary; from two dimensions on its last one is padded
-    with zeros, so that every row starts on one. `view` is the array itself, without the padding, on the same
-    memory.
+    Outside of loops, read and write it like a NumPy array, by elements or slices. For arithmetic on the whole array,
+    use `view` (no copy) or `to_numpy()` (a copy).
 
-    Outside of loops it can be read and written like a NumPy array, element by element or by slices; for
-    arithmetic on the whole array use `view` (no copy) or `to_numpy()` (a copy).
+    Memory: `storage` is C-contiguous and starts on a 64-byte boundary. From two dimensions on, zeros pad its rows, so
+    that every row starts on such a boundary. `view` is the array without the padding, in the same memory.
 
     >>> a = zeros((2, 3))
     >>> a[1, 2] = 5.0
@@ -48,12 +47,12 @@ class DenseArray(Shuffled):
 
     @property
     def storage(self) -> NDArray[Any]:
-        """The memory of the array: shape `(..., columns + padding)`, C-contiguous, aligned."""
+        """Memory of the array, of shape `(..., columns + padding)`: C-contiguous and aligned."""
         return self._storage
 
     @property
     def view(self) -> NDArray[Any]:
-        """The array without its padding, as a NumPy array on `storage`. Stale after `replace_storage`."""
+        """Array without its padding, as a NumPy array in the memory of `storage`. Stale after `replace_storage`."""
         return self._storage[..., : self._shape[-1]] if self._shape else self._storage
 
     @property
@@ -73,12 +72,13 @@ class DenseArray(Shuffled):
 
     @ends_in_users_line
     def map(self, f: Callable[[Any], Any]) -> DenseArray:
-        """A new array of the same shape with `f(value)` for each element, which is computed at once. `f` is given
-        NumPy's numbers, is called in the order of the elements in C, and returns a number; all else, compiling too, is
-        as for `SparseArray.map`.
+        """Compute a new array of the same shape, with `f(value)` for each element.
 
-        `ArgumentError` where `f` cannot be called with one argument, or returns anything but a number. Where it raises
-        an error, that is raised, and says for which element.
+        `f` gets NumPy's numbers, in C order of the elements, and returns a number. All else, compilation included, is
+        as for `SparseArray.map`, but the elements are computed at once.
+
+        Errors: `ArgumentError` where `f` does not take one argument, or returns no number. An error that `f` raises
+        names the element.
 
         >>> array([[1, 2], [3, 4]]).map(lambda v: v / 2).to_numpy()
         array([[0.5, 1. ],
@@ -157,9 +157,12 @@ class DenseArray(Shuffled):
 
 @ends_in_users_line
 def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
-    """Return a dense array with a copy of `data`: an array of any layout and byte order, or nested sequences.
+    """Make a dense array from a copy of an array, or of nested sequences.
 
-    `ArgumentError` if `data` holds objects, text or anything else that compiled loops have no type for.
+    - `data`: a NumPy array of any layout and byte order, or nested sequences of numbers.
+    - `dtype`: by default that of `data`: bool, integers of 1 to 8 bytes, float32, float64, complex64 or complex128.
+
+    Returns an `orion.DenseArray`. Errors: `ArgumentError` for objects, text, dates and other types.
 
     >>> array([[1, 2], [3, 4]], dtype="float32")
     DenseArray(shape=(2, 2), dtype=float32)
@@ -174,9 +177,12 @@ def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
 
 @ends_in_users_line
 def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
-    """Return a dense array of zeros. `shape` is an integer or a tuple of them, `dtype` float64 by default.
+    """Make a dense array of zeros.
 
-    `ArgumentError` for a negative length, and for a dtype that compiled loops do not have.
+    - `shape`: an integer or a tuple of integers.
+    - `dtype`: float64 by default; `orion.array` lists all.
+
+    Returns an `orion.DenseArray`. Errors: `ArgumentError` for a negative length, and for another dtype.
 
     >>> zeros(3).to_numpy()
     array([0., 0., 0.])
@@ -186,7 +192,7 @@ def zeros(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArr
 
 @ends_in_users_line
 def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArray:
-    """Return a dense array of ones. `shape`, `dtype` and errors are those of `orion.zeros`.
+    """Make a dense array of ones. `shape`, `dtype` and errors are those of `orion.zeros`.
 
     >>> ones(3, dtype="int32").to_numpy()
     array([1, 1, 1], dtype=int32)
@@ -196,7 +202,7 @@ def ones(shape: int | Sequence[int], dtype: DTypeLike = np.float64) -> DenseArra
 
 @ends_in_users_line
 def full(shape: int | Sequence[int], value: complex, dtype: DTypeLike | None = None) -> DenseArray:
-    """Return a dense array filled with `value`, whose dtype it has by default. `shape` and errors are those of
+    """Make a dense array filled with `value`, whose dtype is the default. `shape` and errors are those of
     `orion.zeros`.
 
     >>> full(2, 0.5).to_numpy()

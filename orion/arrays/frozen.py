@@ -55,13 +55,16 @@ SUBSCRIPTS = ("indptr", "indices", "row", "col")
 
 @ends_in_users_line
 def freeze(array: Frozen) -> Frozen:
-    """Return a read-only copy of an index array, which Orion inspects once for all calls.
+    """Make a read-only copy of an index array, which Orion inspects once for all calls.
 
-    A loop may be parallel because of what an index array holds: `out[perm[i]] = x[i]` is, where `perm` has no two equal
-    elements. Each call then checks whether `perm` has changed. A frozen array needs no check: nobody can write to it.
+    - `array`: an index array, or a SciPy sparse matrix. Of a matrix, the index arrays are copied and frozen; the values
+      stay the same array.
 
-    Of a SciPy sparse matrix the index arrays are copied and frozen; the values stay the same array. `ArgumentError` for
-    anything that is neither an array nor such a matrix.
+    Some loops are parallel because of the contents of an index array. `out[perm[i]] = x[i]` is, if all elements of
+    `perm` differ. Each call then checks whether `perm` has changed. A frozen array needs no check, since nobody can
+    write to it.
+
+    Errors: `ArgumentError` for anything that is neither an array nor such a matrix.
 
     >>> perm = freeze(np.array([2, 0, 1]))
     >>> perm.flags.writeable = True

@@ -18,27 +18,30 @@ BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 @ends_in_users_line
 def pacing(bandwidth: str | float = MEASURED, batch: str | int = BATCH, order: str = "magnitude") -> Sending:
-    """Return how a node sends late updates to other nodes ahead of time, for `orion.buffer(…, send=)`.
+    """Make a policy that sends late updates to other nodes ahead of time, for `orion.buffer(…, send=)`.
 
-    Messages that `max_delay` asks for always go first. Pacing uses the time that the link has left for further updates
-    (managed communication: Wei et al., "Managed Communication and Consistency for Fast Data-Parallel Iterative
-    Analytics", SoCC 2015). On one node nothing is sent.
+    Messages that `max_delay` asks for always go first. Pacing uses the link's remaining time for further updates. On
+    one node nothing is sent.
 
-    `bandwidth` is the most that pacing sends: a number of bits per second, or a text such as "40Mbit/s" or "1Gbit/s".
-    "measured" sends the next message once half of the last one has arrived, which is as much as the link takes.
+    - `bandwidth`: the most that pacing sends, in bits per second, or a text such as "40Mbit/s" or "1Gbit/s".
+      "measured", the default, sends the next message once half of the last one has arrived. That is as much as the link
+      takes.
+    - `batch`: the size of a message in bytes, or a text such as "100KB". A message holds rows of the array; in one
+      dimension, 64 neighbouring elements are a row.
+    - `order`: which changed rows go first, "magnitude" by default.
 
-    `batch` is the size of a message in bytes, such as "100KB". A message holds rows of the array. Of an array of one
-    dimension, 64 neighbouring elements are a row.
+    The orders are:
 
-    `order` says which changed rows go first:
+    - "magnitude": the largest relative update first. It is the sum of |δ| / |v| over a row with values v and updates δ.
+      A value counts as at least a hundredth of the mean size at the beginning of the loop.
+    - "round_robin": one row after another.
+    - "random": any row.
+    - "fifo": rows that have waited longest.
 
-    - "magnitude": those with the largest relative update, the sum of |δ| / |v| over a row with values v and updates δ.
-      A value counts as at least a hundredth of the mean size at the beginning of the loop
-    - "round_robin": one row after another
-    - "random": any
-    - "fifo": those that have waited longest
+    Errors: `ArgumentError` for another order, bandwidth or size.
 
-    Errors: `ArgumentError` for another order, and for a bandwidth or a size that is none.
+    Source: managed communication, of Wei et al., "Managed Communication and Consistency for Fast Data-Parallel
+    Iterative Analytics", SoCC 2015.
 
     >>> import numpy as np, orion
     >>> totals = np.zeros(100)

@@ -32,10 +32,17 @@ def uniform(
     dtype: DTypeLike = np.float64,
     seed: int | None = None,
 ) -> DenseArray:
-    """Numbers drawn evenly from `[low, high)`, in float32 or float64. Without a seed they differ at every
-    call.
+    """Make a dense array of random numbers, uniform in `[low, high)`.
 
-    `ArgumentError` for another dtype, a negative seed, or `low > high`.
+    - `shape`: an integer or a tuple of integers.
+    - `low`, `high`: the range, with `low` at most `high`.
+    - `dtype`: float64, the default, or float32.
+    - `seed`: an integer from 0 on. The numbers depend on it, the shape and the dtype, on any number of workers. Without
+      a seed, they differ with every call.
+
+    Returns an `orion.DenseArray`. Errors: `ArgumentError` for any other value.
+
+    Source: the generator is Philox, of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
     >>> uniform((4, 2), seed=7).to_numpy().min() >= 0
     np.True_
@@ -62,10 +69,12 @@ def normal(
     dtype: DTypeLike = np.float64,
     seed: int | None = None,
 ) -> DenseArray:
-    """Numbers drawn from the normal distribution, in float32 or float64. Without a seed they differ at every
-    call.
+    """Make a dense array of random numbers with a normal distribution.
 
-    `ArgumentError` for another dtype, a negative seed, or a negative `std`.
+    - `shape`, `dtype`, `seed`: those of `orion.uniform`.
+    - `mean`, `std`: the mean, and the standard deviation, at least 0.
+
+    Returns an `orion.DenseArray`. Errors: `ArgumentError` for any other value. Source: that of `orion.uniform`.
 
     >>> normal(1000, mean=3.0, std=0.0, seed=7).to_numpy().max()
     np.float64(3.0)

@@ -115,26 +115,27 @@ class Replicated(NDArrayOperatorsMixin):
 
 @ends_in_users_line
 def replicate(w: Dense, policy: Policy) -> Replicated:
-    """Return the dense array `w`, the centre, with a copy of it for each worker.
+    """Make a replica of a dense array: the array itself is the centre, and each worker has a copy of it.
 
-    A loop reads and writes `x[…]`, where `x` is what this returns: each worker then works on its own copy, and these
-    accesses do not keep the loop from being parallel. `policy`, an `orion.elastic(…)` or `orion.local_sgd(…)`, pulls
-    copies and centre together. Evaluate the result with `w`.
+    A loop reads and writes `x[…]`, where `x` is the replica. Each worker then works on its own copy, so these accesses
+    do not prevent a parallel run. Evaluate the result with `w`.
 
-    A worker pulls after each `sync_every` iterations of the loop that is shared out: in `for s …: for k …: x[k] -= …`
-    of the one over `s`. It pulls once more at the end of the loop if iterations are left. Each run of the loop counts
+    - `w`: a writeable dense array, NumPy's or Orion's, C-contiguous, of float32 or float64. The loop must not read it.
+    - `policy`: `orion.elastic(…)` or `orion.local_sgd(…)`; it pulls the copies and the centre together.
+
+    A worker pulls after each `sync_every` iterations of the loop that is shared out: in `for s …: for k …: x[k] -= …`,
+    of the loop over `s`. It pulls once more at the end of the loop if iterations are left. Each run of the loop counts
     anew. A worker without further iterations takes no part in later pulls, and nobody waits for it.
 
-    Copies live on from call to call. `x.reset()` makes them copies of `w` again. So does `orion.restore(path, x=x)`:
-    checkpoints hold the centre and the momentum of all workers, not the copies.
+    Copies live on from call to call. `x.reset()` makes them copies of `w` again, and so does `orion.restore(path,
+    x=x)`. Checkpoints hold the centre and the momentum of all workers, not the copies.
 
-    The loop must not read `w` itself, and each loop that has `x` must update it. Several replicas in one loop need
-    policies with the same mode and `sync_every`. Several nodes give the bits of as many workers of one node; "async"
-    and "hogwild" have other bits each time.
+    Each loop with `x` must update it. Several replicas in one loop need policies with the same mode and `sync_every`.
+    Several nodes give the bits of as many workers on one node, except that "async" and "hogwild" give other bits each
+    time.
 
-    Errors: `ArgumentError` for an array that is not dense, writeable, in the order of C and of real floats; and for a
-    policy that is none. Where copies become NaN or infinite, the call raises `UpdateError`, and all is as it was
-    before it.
+    Errors: `ArgumentError` for another kind of array or policy. Where copies become NaN or infinite, the call raises
+    `UpdateError`, and all is as before the call.
 
     >>> import numpy as np, orion
     >>> @orion.parallel_for

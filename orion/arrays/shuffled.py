@@ -34,48 +34,45 @@ LAST_EPOCH = 2**64 - 1
 
 
 class Shuffled(DistArray):
-    """Arrays with an order of rows, or of elements, that can be another one in each epoch."""
+    """Array with an order of rows, or of elements, that may change from epoch to epoch."""
 
     _last_shuffle: Exchange | None = None
 
     @property
     def last_shuffle(self) -> Exchange | None:
-        """What the last `shuffle` of the array did (`orion.arrays.exchange.Exchange`), None before the first."""
+        """Record of the array's last `shuffle` (`orion.arrays.exchange.Exchange`), None before the first."""
         return self._last_shuffle
 
     @ends_in_users_line
     def shuffle(self, exchange: float, seed: int, *, ranks: int | None = None, epoch: int | None = None) -> Self:
-        """Give the rows of a dense array, or the elements of a sparse one, another order, in place, of which workers
-        exchange a part: to be called before each epoch. Returns the array itself.
+        """Shuffle the rows of a dense array, or the elements of a sparse one, in place; return the array itself. Call
+        it before each epoch.
 
-        They are cut evenly into as many shares as there are `ranks`, by default the workers of the session. Each share
-        is put into a random order of its own; then of each share ⌊exchange · n⌋ change places with those of others,
-        where n is the size of the smallest share, along permutations of the ranks (`orion.arrays.exchange` has the
-        rule, and its source). So every rank sends as many as it receives. 0 leaves all where they are but for the order
-        within shares; 1 gives all together one random order, the same for any number of ranks.
+        - `exchange`: the part of each share that moves to other shares, from 0 to 1. 0 only shuffles within shares. 1
+          gives one random order of all rows, the same for any number of ranks. A decimal fraction counts as written:
+          0.29 of 100 is 29.
+        - `seed`: an integer from 0 on.
+        - `ranks`: the number of equal shares, from 1 to the number of rows; by default the workers of the session.
+        - `epoch`: from 0 to 2⁶⁴ - 1. By default 0 for the first shuffle of an array, then one more than the last.
+          Checkpoints and saved arrays keep it, with the order.
 
-        All follows from the number of rows, `exchange`, `seed`, `ranks` and the number of the epoch, on any machine:
-        arrays of equal length, samples and their labels, are shuffled alike by the same calls. The epoch is 0 in the
-        first call for an array and then one more than in the last, if it is not given; checkpoints and saved
-        arrays keep it, with the order. `last_shuffle` says what was done: `sent` elements of each rank, and `bytes`.
+        Each share is first shuffled by itself. Then ⌊exchange · n⌋ rows of each share change places with those of
+        others, along permutations of the ranks; n is the size of the smallest share. Every rank sends as many rows as
+        it receives (`orion.arrays.exchange` has the rule, and its source). `last_shuffle` has the numbers: `sent` per
+        rank, and `bytes`.
 
-        A loop over rows then finds other rows in the blocks of each worker. A loop over the elements of a sparse array
-        in any order (`ordered=False`) goes through those of each tile in another order; which tile they are in is
-        decided by their keys. Their order is also that of `coords` and `values`. Rows move in memory, so that views
-        show the new order. With dense rows this takes memory for the part that is exchanged, or 1 MiB, and 8 to 24
-        bytes for each row; of a sparse array both orders are in memory while it moves. An error, or Ctrl-C, leaves the
-        array as it was, or finds it shuffled as a whole.
+        The order depends on the number of rows and these arguments alone, on any machine. Equal calls thus shuffle
+        samples and their labels alike.
 
-        Args:
-            exchange: the part that changes places, a number from 0 to 1. A decimal fraction counts as it is written:
-                0.29 of 100 are 29.
-            seed: an integer from 0 on.
-            ranks: how many shares, from 1 to the number of rows.
-            epoch: the number of the epoch, from 0 to 2⁶⁴ - 1.
+        A loop over rows then has other rows in each worker's blocks. An unordered loop over a sparse array has another
+        order within each tile; keys decide the tile. `coords` and `values` have the new order, too, and rows move in
+        memory, so that views show it.
 
-        Raises:
-            ArgumentError: for numbers that are none of these, for an array without rows or elements, with fewer of them
-                than ranks, or with memory that nobody may write to.
+        Memory: for dense rows the exchanged part, or 1 MiB, and 8 to 24 bytes per row. For a sparse array, both orders.
+        An error or Ctrl-C leaves the array unshuffled, or shuffled as a whole.
+
+        Errors: `ArgumentError` for other arguments, and for an array without rows, with fewer rows than ranks, or in
+        read-only memory.
 
         >>> from orion.arrays.dense import array
         >>> X = array([[0, 0], [1, 1], [2, 2], [3, 3]])
@@ -91,8 +88,9 @@ class Shuffled(DistArray):
     def plan_shuffle(
         self, exchange: float, seed: int, *, ranks: int | None = None, epoch: int | None = None
     ) -> Exchange:
-        """What `shuffle` would do if it were called so now: how many elements each rank would send, and the bytes. It
-        changes nothing, and looks at no contents.
+        """Return the record of a `shuffle` with these arguments: how many elements each rank would send, and the bytes.
+
+        It changes nothing, and reads no contents.
 
         >>> from orion.arrays.dense import zeros
         >>> zeros((1000, 8)).plan_shuffle(exchange=0.1, seed=7, ranks=4)
@@ -109,24 +107,24 @@ class Shuffled(DistArray):
         return Exchange.of(tuple(shares.tolist()), part, found, number, self._element_bytes)
 
     def shuffled_like(self, other: object) -> None:
-        """Count epochs from the last shuffle of another array on, whose contents this one has taken over."""
+        """Continue counting epochs from the last shuffle of another array, whose contents this one has taken over."""
         self._last_shuffle = other._last_shuffle if isinstance(other, Shuffled) else None
 
     @property
     @abstractmethod
     def _element_bytes(self) -> int:
-        """Bytes of what changes places, without padding."""
+        """Bytes of a row or an element, without padding."""
 
     @abstractmethod
     def _reorder(self, exchange: Exchange) -> None:
-        """Give the array the order that an exchange has, and keep that in mind: both, or neither."""
+        """Give the array the order of an exchange, and record it: both, or neither."""
 
 
 # ---------------------------------------------------------------- what users give
 
 
 def checked_part(given: object) -> Fraction:
-    """A part of a share as an exact number; floats are the shortest decimal fractions that stand for them.
+    """Return a part of a share as an exact number; floats are their shortest decimal fractions.
 
     >>> checked_part(0.29), checked_part(1)
     (Fraction(29, 100), Fraction(1, 1))
@@ -180,7 +178,7 @@ def shuffle_to_plain(array: Shuffled) -> dict[str, Any] | None:
 
 
 def shuffled_as_told(array: Shuffled, told: dict[str, Any] | None) -> None:
-    """Have an array keep the last shuffle that `shuffle_to_plain` has given. ValueError for what cannot be one."""
+    """Have an array keep a last shuffle, as `shuffle_to_plain` gives it. ValueError for what cannot be one."""
     if told is None:
         return
     count, ranks = len(array), told["ranks"]
@@ -199,7 +197,7 @@ def shuffled_as_told(array: Shuffled, told: dict[str, Any] | None) -> None:
 
 
 def as_a_whole(work: Callable[[], None]) -> None:
-    """Do work that must not be left half-way: what a signal handler raises meanwhile is raised when it is done."""
+    """Do work that must not be interrupted: what a signal handler raises meanwhile is raised when it is done."""
     if current_thread() is not main_thread():
         work()
         return

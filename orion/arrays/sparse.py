@@ -89,7 +89,7 @@ class SparseArray(Transformed):
 
     @property
     def nnz(self) -> int:
-        """The number of elements stored."""
+        """Number of stored elements."""
         return len(self._elements)
 
     def __len__(self) -> int:
@@ -102,7 +102,7 @@ class SparseArray(Transformed):
 
     @property
     def value_dtypes(self) -> tuple[np.dtype, ...]:
-        """The type of each value of an element."""
+        """Type of each value of an element."""
         return tuple(v.dtype for v in self._elements.values)
 
     @property
@@ -112,7 +112,7 @@ class SparseArray(Transformed):
 
     @property
     def dtype(self) -> np.dtype:
-        """The type of the values; for tuples a structured type with fields `f0`, `f1`, ..."""
+        """Type of the values; for tuples a structured type with fields `f0`, `f1`, ..."""
         if self._values_are_tuple:
             return np.dtype([(f"f{at}", kind) for at, kind in enumerate(self.value_dtypes)])
         return self.value_dtypes[0]
@@ -130,14 +130,12 @@ class SparseArray(Transformed):
 
     @property
     def coords(self) -> Arrays:
-        """One array of keys per dimension, in the order they were given in. Read-only, perhaps a copy."""
+        """Keys as given: one read-only array of shape (elements,) per dimension, int32 or int64."""
         return tuple(map(_read_only, self.as_given.keys))
 
     @property
     def values(self) -> NDArray[Any] | Arrays:
-        """The values, or a tuple of arrays of them, in the order they were given in. Read-only, perhaps a
-        copy.
-        """
+        """Values as given: a read-only array of shape (elements,), or a tuple of them."""
         held = user_order(self._elements).values
         if self._has_own_values and held is self._elements.values:
             held = tuple(map(current_storage().copied, held))  # what is shown stays, whatever is stored later
@@ -152,7 +150,7 @@ class SparseArray(Transformed):
 
     @property
     def iteration_order(self) -> NDArray[np.int64]:
-        """The positions of the elements, as they were given, in the order in which they are iterated.
+        """Positions of the elements, as given, in the order of iteration.
 
         >>> sparse(([2, 0, 2], [0, 3, 0]), np.array([4.0, 3.5, 5.0])).iteration_order
         array([1, 0, 2])
@@ -172,9 +170,10 @@ class SparseArray(Transformed):
             yield from zip(keys, zip(*values, strict=True) if self._values_are_tuple else values[0], strict=True)
 
     def lines(self, dim: int) -> Lines:
-        """The elements by rows (`dim` 0) or by columns (1), in the order in which they are iterated, those of a column
-        by ascending rows. Made once: from then on these are in memory beside the elements. ArgumentError unless the
-        array has two dimensions.
+        """Return the elements by rows (`dim` 0) or by columns (1), in the order of iteration. Those of a column ascend
+        by rows.
+
+        They are made once, and then in memory beside the elements. ArgumentError unless the array has two dimensions.
 
         >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
         >>> ratings.lines(0).indptr, ratings.lines(0).indices
@@ -295,7 +294,9 @@ class SparseArray(Transformed):
             self._layouts[self._layout_key] = self._elements
 
     def histogram(self, dim: int, bins: int | None = None) -> NDArray[np.int64]:
-        """The number of elements per index of a dimension, or in each of `bins` equal ranges of its indices.
+        """Count the elements per index of a dimension, or in each of `bins` equal ranges of its indices.
+
+        Returns int64 of shape (indices,) or (bins,). ArgumentError for a dimension that does not exist.
 
         >>> sparse(([0, 0, 2], [1, 3, 0]), np.ones(3)).histogram(0)
         array([2, 0, 1])
@@ -411,7 +412,7 @@ class SparseArray(Transformed):
         return result
 
     def to_scipy(self) -> Any:
-        """A `scipy.sparse.coo_array` with the elements in the order they were given in, duplicates kept.
+        """Return a `scipy.sparse.coo_array` with the elements as they were given, duplicates included.
 
         `ArgumentError` unless the array has two dimensions and one value per element.
         """

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Transformed(ShuffledElements):
-    """Sparse arrays, as far as others are made of them. `materialize` says when elements are computed, and how."""
+    """Sparse array as far as others are made from it. `materialize` says when elements are computed, and how."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process gets: the elements, not in which tiles loops of this one have them."""
+        """Return the state for another process: the elements, not the tiles of this process's loops."""
         return {name: value for name, value in vars(self).items() if name != "_layouts"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -32,15 +32,18 @@ class Transformed(ShuffledElements):
 
     @ends_in_users_line
     def map(self, f: Callable[..., Any]) -> SparseArray:
-        """An array with the same keys and shape, and `f(value)` as the value of each element, which are computed when
-        it is first used (`materialize` says how).
+        """Make a sparse array with the same keys and shape, and `f(value)` as the value of each element.
 
-        `f` is given the value, or for tuples as many arguments: `f(v1, v2)`. It returns a number, or a tuple of as many
-        numbers for each element. The dtype of a value is that of NumPy's numbers that are returned, promoted by NumPy's
-        rules, to which Python's adapt; Python's bool, int, float and complex alone are bool, int64, float64 and
-        complex128. NaN is kept. Without elements `f` is not called, and the dtypes are as before.
+        The values are computed at the first use (`materialize`).
 
-        `ArgumentError` where `f` cannot be called with so many arguments, or returns anything else.
+        - `f`: gets the value, or for tuples one argument per value: `f(v1, v2)`. It returns a number, or a tuple of as
+          many numbers for each element. NaN is kept.
+
+        NumPy's numbers among the results decide the dtype, promoted by NumPy's rules, and Python's numbers adapt to it.
+        Python's bool, int, float and complex alone give bool, int64, float64 and complex128. Without elements, `f` is
+        not called, and the dtypes stay.
+
+        Errors: `ArgumentError` where `f` takes another number of arguments, or returns anything else.
 
         >>> from orion.arrays.sparse import sparse
         >>> ratings = sparse(([2, 0], [0, 3]), np.array([4.0, 3.5], dtype="float32"))
@@ -58,16 +61,16 @@ class Transformed(ShuffledElements):
 
     @ends_in_users_line
     def map_keys(self, f: Callable[..., Any], shape: Sequence[int] | None = None) -> SparseArray:
-        """An array with the same values, and `f(i, j)` as the key of each element, which are computed when
-        it is first used (`materialize` says how).
+        """Make a sparse array with the same values, and `f(i, j)` as the key of each element.
 
-        `f` is given the key of each dimension, as many arguments as there are. It returns a tuple of integers, of any
-        length that is the same for all elements, or an integer for an array of one dimension. `shape` is the shape of
-        the result, the smallest that holds its keys if not given. Elements that come to have equal keys are kept, in
-        their order.
+        The keys are computed at the first use (`materialize`). Elements with equal new keys stay, in their order.
 
-        `ArgumentError` where `f` cannot be called with so many arguments, or returns anything else; `DataFormatError`
-        where a key is negative, lies outside of `shape`, or, without one, far above the number of elements.
+        - `f`: gets the key, one argument per dimension. It returns a tuple of integers, of one length for all elements,
+          or an integer for one dimension.
+        - `shape`: that of the result, by default the smallest that holds its keys.
+
+        Errors: `ArgumentError` where `f` takes another number of arguments, or returns anything else. `DataFormatError`
+        where a key is negative, lies outside of `shape` or, without one, is far above the number of elements.
 
         >>> from orion.arrays.sparse import sparse
         >>> ratings = sparse(([2, 0], [0, 3]), np.array([4.0, 3.5]))
@@ -88,13 +91,14 @@ class Transformed(ShuffledElements):
 
     @ends_in_users_line
     def filter(self, f: Callable[[Any, Any], Any]) -> SparseArray:
-        """An array of the same shape with those elements for which `f(key, value)` is True, which are found when
-        it is first used (`materialize` says how).
+        """Make a sparse array of the same shape with those elements for which `f(key, value)` is True.
 
-        `f` is given what `for key, value in array` gives: the key is a tuple of integers, the value a number, or for
-        tuples a tuple. It returns True or False, Python's or NumPy's.
+        The elements are selected at the first use (`materialize`).
 
-        `ArgumentError` where `f` cannot be called with two arguments, or returns anything else.
+        - `f`: gets the key, a tuple of integers, and the value, a number or a tuple. It returns True or False, Python's
+          or NumPy's.
+
+        Errors: `ArgumentError` where `f` does not take two arguments, or returns anything else.
 
         >>> from orion.arrays.sparse import sparse
         >>> ratings = sparse(([2, 0, 1], [0, 3, 1]), np.array([4.0, 3.5, 1.0]))
@@ -110,15 +114,17 @@ class Transformed(ShuffledElements):
 
     @ends_in_users_line
     def shuffle_keys(self, dims: int | Sequence[int], seed: int) -> SparseArray:
-        """An array with the same values and shape in which the keys of some dimensions have other places: those
-        of each dimension are permuted, all indices of the shape, by one random permutation. They are computed when it
-        is first used (`materialize` says how).
+        """Make a sparse array with the same values and shape, and randomly permuted keys in some dimensions.
 
-        It depends on the seed, the dimension and its length alone, and is the same on any machine. `key_permutation`
-        gives it. Blocks of a dimension then hold about as many elements each, also where neighbours were alike.
+        Blocks of such a dimension then have about as many elements each, even if neighbours had similar numbers. The
+        keys are computed at the first use (`materialize`).
 
-        `ArgumentError` for a dimension that there is not, or twice, or that is far longer than there are elements, and
-        for a seed that is no integer from 0 on.
+        - `dims`: a dimension, or several. Each has one permutation of all indices of its shape.
+        - `seed`: an integer from 0 on. A permutation depends on the seed, the dimension and its length alone, on any
+          machine. `key_permutation` returns it.
+
+        Errors: `ArgumentError` for a dimension that does not exist, occurs twice, or is far longer than there are
+        elements, and for another seed.
 
         >>> from orion.arrays.sparse import sparse
         >>> ratings = sparse(([2, 0, 1], [0, 3, 1]), np.array([4.0, 3.5, 1.0]))
@@ -139,8 +145,10 @@ class Transformed(ShuffledElements):
 
     @ends_in_users_line
     def key_permutation(self, dim: int, seed: int) -> NDArray[np.int64]:
-        """How `shuffle_keys` permutes the keys of a dimension with this seed: key k becomes `p[k]`. So what a loop has
-        computed by the new keys is, by the old ones, `result[p]`; the old keys of the new ones are `np.argsort(p)`.
+        """Return the permutation `p` of a dimension's keys by `shuffle_keys` with this seed, int64 of shape (indices,).
+
+        Key k becomes `p[k]`. For a result by new keys, `result[p]` is by old ones. `np.argsort(p)` has the old key of
+        each new one. Errors are those of `shuffle_keys`.
 
         >>> from orion.arrays.sparse import sparse
         >>> ratings = sparse(([2, 0, 1], [0, 3, 1]), np.array([4.0, 3.5, 1.0]))
@@ -157,16 +165,18 @@ class Transformed(ShuffledElements):
 
     @ends_in_users_line
     def group_by(self, dim: int) -> Groups:
-        """The elements by their keys of one dimension: a mapping from each key that an element has to the sparse array
-        of these elements. It goes through the keys in ascending order.
+        """Group the elements by their keys of one dimension: a mapping from each key to a sparse array.
 
-        The array of a group has all dimensions and the shape of this one, so that a loop over this array runs over a
-        group as it is; its elements are in the order they were given in. `len` is the number of groups, `.sizes` an
-        array of their numbers of elements, in the order of the keys. Nothing is computed before it is used; from then
-        on the elements are in memory a second time, and the arrays of groups are parts of that. Values that are stored
-        in the array of a group stay in that one: each `groups[key]` is a new array.
+        - `dim`: the dimension.
 
-        `ArgumentError` for a dimension that there is not; `MissingKeyError` for a key that no element has.
+        The mapping iterates over the keys of elements, in ascending order. `len` is the number of groups, and `.sizes`
+        an array of their numbers of elements. The array of a group has all dimensions and the shape of this one, so
+        that the same loops run over it. Its elements are in the order they were given in.
+
+        The first use computes the groups; the elements are then in memory a second time. Each `groups[key]` is a new
+        array, so values stored in it stay there.
+
+        Errors: `ArgumentError` for a dimension that does not exist. `MissingKeyError` for a key without elements.
 
         >>> from orion.arrays.sparse import sparse
         >>> ratings = sparse(([2, 0, 2], [0, 3, 1]), np.array([4.0, 3.5, 5.0]))
@@ -185,21 +195,20 @@ class Transformed(ShuffledElements):
         return Groups(array, found, vars(array).get("version", 0))
 
     def materialize(self) -> Self:
-        """Compute the elements now, if they are not computed yet. Returns the array itself.
+        """Compute the elements now, if they are not computed yet, and return the array itself.
 
-        `map`, `map_keys`, `filter` and `shuffle_keys` give a new array at once, and compute nothing: its elements are
-        computed here, or when they are first used (by a loop, `len`, `shape`, `to_numpy`, iteration, …). All steps
-        between two such arrays are done in one pass. An array that is used is computed once; what it is made of, if
-        that is not used by itself, is not kept, and is computed anew for each array that is made of it.
+        `map`, `map_keys`, `filter` and `shuffle_keys` compute nothing. The elements are computed here, or at the first
+        use: by a loop, `len`, `shape`, `to_numpy` or iteration. One pass does all steps since the last computed array.
+        A used array is computed once. An intermediate array that is not used itself is not kept: each array made from
+        it computes it anew.
 
-        Functions are called for each element, in the order in which the elements were given, which is the order of the
-        results, too. They are given what a loop over the array gives: Python's integers as keys, NumPy's numbers as
-        values. They are to have no effects: they may be called more than once for an element, or be compiled (with the
-        same results, but without NumPy's warnings). What the names in them stand for is looked up when the elements are
-        computed, as in any function of Python's; the elements are those that the array had when the method was called:
-        if values have been stored since, or elements shuffled, that is an `ArgumentError`.
+        Functions are called for each element, in the order they were given in, which is the order of the results. They
+        get what a loop over the array gives: Python's integers as keys, NumPy's numbers as values. They must have no
+        effects: they may be called more than once for an element, or be compiled. Compiled ones have the same results,
+        without NumPy's warnings. Their names are looked up when the elements are computed.
 
-        Where a function raises an error, that is raised, and says for which element; the array is not computed then.
+        Errors: `ArgumentError` if values were stored, or elements shuffled, since the method was called. An error that
+        a function raises names the element, and the array is then not computed.
 
         >>> from orion.arrays.sparse import sparse
         >>> sparse(([2, 0], [0, 3]), np.array([4.0, 3.5])).filter(lambda key, v: v > 10).materialize()
@@ -213,7 +222,7 @@ def _sparse(array: Transformed) -> SparseArray:
 
 
 def check_dimension(dim: object, count: int | None) -> int:
-    """A dimension as a number from 0 on; `count` is how many there are, if that is known."""
+    """Return a dimension as a number from 0 on. `count` is the number of dimensions, if it is known."""
     try:
         found = index(dim)  # type: ignore[arg-type]
     except TypeError:
