@@ -29,6 +29,12 @@ TYPES = {
     "Measurement": "orion.measured",
     "LastRun": "orion.last_run",
     "LoopTimes": "orion.last_run",
+    "LateUpdates": "orion.last_run",
+    "Pulls": "orion.last_run",
+    "SentUpdates": "orion.runtime.profile.records",
+    "FetchedRows": "orion.runtime.profile.records",
+    "ShuffledRows": "orion.runtime.profile.records",
+    "BroughtCopies": "orion.runtime.profile.records",
     "Bottleneck": "orion.inspect.profiles.bottleneck",
 }
 """Types of what public functions return, with their modules: programs use the values without importing the types."""

@@ -61,6 +61,7 @@ MEMBERS = {
         "workers", "worker_counts", "serial_order", "seconds", "times", "bytes_moved", "late", "sent", "fetched",
         "shuffled", "brought", "pulls",
     ),
+    "FetchedRows": ("hidden",),
 }  # fmt: skip
 """What programs use of classes that also have methods for Orion's own parts, in the order of the page."""
 

@@ -215,8 +215,8 @@ class ParallelFunction(OtherRuns[P, R]):
         - `every`: with `kinds`, one in `every` iterations also runs as Python, to trace the blocks of memory that it
           accesses. The default traces about 20,000 iterations of a loop.
 
-        Errors: `ArgumentError` for `seconds` that are not above 0, a tier that is no folder, and a loop whose accesses
-        cannot be traced. A run raises what a call raises.
+        Errors: `ArgumentError` for `seconds` of 0 or less, a tier that is no folder, and a loop whose accesses cannot
+        be traced. A run raises what a call raises.
 
         >>> import numpy as np, orion
         >>> @orion.parallel_for

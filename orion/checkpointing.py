@@ -24,9 +24,9 @@ def checkpoint(path: str | os.PathLike[str], /, *, every: float | None = None, *
 
     The file is complete or absent, whatever ends the process meanwhile. The newest two files stay.
 
-    Errors: `ArgumentError` for values that no file can hold, for an `every` that is no number of seconds, and where
-    another session writes to the folder. `StorageError` where the file cannot be written, as on a full disk; earlier
-    checkpoints then stay.
+    Errors: `ArgumentError` for values of other types, and for an `every` of 0 or less. The same if another session
+    writes to the folder. `StorageError` where the file cannot be written, as on a full disk; earlier checkpoints then
+    stay.
 
     >>> import orion, tempfile
     >>> folder, W = tempfile.mkdtemp(), orion.ones((2, 3))

@@ -1,4 +1,4 @@
-"""What `f.verify(...)` has found: runs of one call compared, array by array. Frozen values."""
+"""Result of `f.verify(...)`: runs of one call compared, array by array. Frozen values."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How large the floats of some arrays are: the `largest` magnitude of an element, and the largest `total` of the
-    magnitudes of an array."""
+    """Size of the floats of some arrays: the `largest` magnitude of an element, and the largest `total` magnitude of an
+    array."""
 
     largest: float
     total: float
@@ -88,8 +88,7 @@ def scale_of(arrays: Iterable[NDArray[Any]]) -> Scale:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a run has left: arrays and returned values by name, or the error that it raised; and the scale of the arrays
-    that it had."""
+    """Outcome of a run: arrays and returned values by name, or its error, and the scale of its arrays."""
 
     contents: Mapping[str, Content]
     error: Exception | None = None
@@ -98,12 +97,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """What differs in one array, by its name in the call, or in a part of the returned value.
+    """Difference of two runs in one array, by its name in the call, or in a part of the returned value.
 
-    `count` of its `size` elements differ: by `absolute` at most, by `relative` of the expected value, and by `ulps`
-    floats that lie between the two; None for what has no such number. `place` is the subscript of the first of them,
-    the key in a sparse array, and `values` are those of the two `runs` there. Where types, shapes or errors differ,
-    `values` are these. `is_rounding`: as floats differ that are rounded otherwise.
+    - `count`, `size`: how many of its elements differ, and how many it has.
+    - `absolute`, `relative`, `ulps`: the largest differences, as numbers, by the expected value, and in floats between
+      the two. None where there is no such number.
+    - `place`: the subscript of the first difference, or its key in a sparse array.
+    - `values`: those of the two `runs` there, or their types, shapes or errors where these differ.
+    - `is_rounding`: the size is that of another rounding.
     """
 
     name: str
@@ -257,7 +258,7 @@ def compare(runs: Runs, first: Outcome, second: Outcome, expected: Expected, not
 
 
 def _shown(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of what was compared, the returned value as one."""
+    """Return the names of the compared arrays, the returned value as one."""
     arrays = tuple(name for name in names if not name.startswith(RETURNED))
     return (*arrays, RETURNED) if len(arrays) < len(names) else arrays
 
@@ -274,7 +275,7 @@ def _structural(name: str, runs: Runs, values: tuple[Any, Any]) -> Difference:
 def _difference(
     name: str, runs: Runs, expected: Content | None, found: Content | None, scale: Scale
 ) -> Difference | None:
-    """What differs in an array or a number of two runs, None where nothing does."""
+    """Return the difference of two runs in an array or a number, or None."""
     if expected is None or found is None or _form(expected.array) != _form(found.array):
         told = tuple(None if one is None else _in_words(one.array) for one in (expected, found))
         return _structural(name, runs, (told[0], told[1]))
@@ -305,7 +306,8 @@ def _difference(
 
 
 def _form(array: NDArray[Any]) -> tuple[tuple[int, ...], str]:
-    """What of an array has to be the same: sums of narrow integers, and Python's, have another width than NumPy's."""
+    """Return the properties that must be equal. Widths of dtypes are not among them: sums of narrow integers differ
+    there."""
     return array.shape, {"i": "integer", "u": "integer", "f": "float", "c": "complex"}.get(array.dtype.kind, "other")
 
 
@@ -317,7 +319,7 @@ def _in_words(array: NDArray[Any]) -> str:
 
 
 def _differing(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which elements differ: floats by their bits, where they are numbers."""
+    """Return a mask of the elements that differ: floats by their bits, except that all NaN are equal."""
     if first.dtype.kind == "c":
         return _differing(first.real, second.real) | _differing(first.imag, second.imag)
     same = np.asarray(first == second)
@@ -327,7 +329,7 @@ def _differing(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _absolute(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
-    """By how much elements that differ do; infinity where one of two is no number."""
+    """Return the absolute differences of elements; infinity where one of two is NaN."""
     if first.dtype.kind in "iu" and second.dtype.kind in "iu":
         return _distance(first, second).astype(np.float64)
     kind = np.complex128 if first.dtype.kind == "c" else np.float64
@@ -344,7 +346,7 @@ def _distance(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _ulps(first: NDArray[Any], second: NDArray[Any]) -> int | None:
-    """How many floats lie between two that differ, at most, the larger one included; None where none are finite.
+    """Return the most floats between two that differ, the larger one included; None without finite floats.
 
     >>> _ulps(np.array([1.0]), np.array([np.nextafter(1.0, 2.0)])), _ulps(np.array([1]), np.array([2]))
     (1, None)

@@ -143,7 +143,7 @@ def describe(
 
 
 def too_wide(start: int, stop: int, span: Span, source: SourceText) -> str:
-    """What to say of a range that 64 bits do not hold."""
+    """Return the message for a range that does not fit 64 bits."""
     return describe(
         f"the range from {start} to {stop} is too wide",
         span=span,
@@ -154,7 +154,7 @@ def too_wide(start: int, stop: int, span: Span, source: SourceText) -> str:
 
 
 def leaves_64_bits(text: str, span: Span, source: SourceText) -> str:
-    """What to say of an operation on integers whose result 64 bits may not hold."""
+    """Return the message for an integer operation whose result may not fit 64 bits."""
     return describe(
         f"`{text}` may not fit 64 bits with this call's integers",
         span=span,
@@ -165,7 +165,7 @@ def leaves_64_bits(text: str, span: Span, source: SourceText) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """A hint for a word that is misspelt: what is most like it among those known, or else what to do `otherwise`.
+    """Return a hint for a misspelt word: the most similar known one, or else `otherwise`.
 
     >>> did_you_mean("shap", ["shape", "size"])
     'did you mean `shape`?'
@@ -195,9 +195,11 @@ def of_user(
     *,
     is_raised: bool = False,
 ) -> Exception:
-    """An error that a loop, or a statement between loops, raised as the user wrote it: of the same class, with its
-    place where that is known, and marked as what it is. `traceback` are the entries for the user's own code.
-    `is_raised`: by a `raise`, whose text stays as it is."""
+    """Return an error that the user's code raised, of the same class, with its place if known, and marked as the
+    user's.
+
+    `traceback` has the entries for the user's own code. `is_raised`: a `raise` statement made it, so its text stays.
+    """
     if span is not None and type(error) in PLAIN_ERRORS and not is_raised:
         error = type(error)(describe(str(error), span=span, source=source))
     elif span is not None:

@@ -227,7 +227,7 @@ def nothing_between(low: int, high: int) -> str:
 
 
 def padding(count: int) -> int:
-    """How many zeros come after so many keys: blocks take two, and there is at least one block.
+    """Return the number of zeros after so many keys: a block takes two, and there is at least one block.
 
     >>> padding(0), padding(1), padding(2), padding(3)
     (2, 1, 0, 1)

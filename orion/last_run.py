@@ -167,7 +167,7 @@ class LastRun:
 
     @property
     def late(self) -> tuple[LateUpdates, ...]:
-        """Counts of late updates to arrays with buffers, by loop and worker; empty without such arrays."""
+        """`LateUpdates` of arrays with buffers, by loop and worker; empty without such arrays."""
         prepared, types = self.ran.prepared, dict(self.plan.function.types)
         found = []
         for loop, notes in zip(prepared.program.loops, self.ran.noted.updates, strict=False):
@@ -180,12 +180,12 @@ class LastRun:
 
     @property
     def sent(self) -> tuple[SentUpdates, ...]:
-        """Late updates sent between nodes, by node; empty on one node."""
+        """`SentUpdates` between nodes, by node; empty on one node."""
         return self.ran.noted.sent
 
     @property
     def fetched(self) -> tuple[FetchedRows, ...]:
-        """Prefetched rows of served arrays, by node; nodes without any are left out."""
+        """`FetchedRows` of served arrays, by node; nodes without any are left out."""
         return self.ran.noted.fetched
 
     @property
@@ -196,12 +196,12 @@ class LastRun:
 
     @property
     def brought(self) -> tuple[BroughtCopies, ...]:
-        """Copies of replicated arrays (`orion.replicate`) sent between nodes, by node; empty where none were sent."""
+        """`BroughtCopies` of replicated arrays (`orion.replicate`), by node; empty where no copies were sent."""
         return self.ran.noted.brought
 
     @property
     def pulls(self) -> tuple[Pulls, ...]:
-        """Pulls of replicated arrays (`orion.replicate`), by loop and worker; empty without such arrays."""
+        """`Pulls` of replicated arrays (`orion.replicate`), by loop and worker; empty without such arrays."""
         found = []
         for loop, notes in zip(self.ran.prepared.program.loops, self.ran.noted.updates, strict=False):
             names = tuple(one.name for one in loop.plan.nest.replicas)

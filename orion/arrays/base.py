@@ -1,4 +1,4 @@
-"""What dense and sparse distributed arrays have in common."""
+"""Common base of dense and sparse distributed arrays."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def bytes_text(count: int) -> str:
 
 
 def place_text(array: NDArray[np.generic]) -> str:
-    """Where the memory of an array is."""
+    """Return where the memory of an array is."""
     file = file_memory(array)
     if file is not None:
         return f"a file in {file.folder}"

@@ -66,7 +66,7 @@ class Buffer:
         return f"<orion.buffer of {self.dtype}{list(self.shape)}{name}, max_delay={self.max_delay:,}>"
 
     def __getitem__(self, key: Any) -> Any:
-        """Nothing yet: zeros, to which `buffer[key] += update` adds."""
+        """Return zeros, to which `buffer[key] += update` adds."""
         return np.zeros_like(_memory(self.array)[key])[()]
 
     def __setitem__(self, key: Any, updates: Any) -> None:
@@ -167,7 +167,7 @@ def _memory(array: Dense) -> NDArray[Any]:
 
 
 def check_array(what: str, array: object) -> None:
-    """ArgumentError where `array`, which is called `what`, is none that updates can be late of."""
+    """Raise ArgumentError unless `array`, called `what`, may have late updates."""
     if not isinstance(array, DenseArray) and type(array) is not np.ndarray:
         hint = "give a NumPy array, or one of `orion.array`, `orion.zeros`, …"
         raise ArgumentError(describe(f"{what} is a {type(array).__name__}", hint=hint))

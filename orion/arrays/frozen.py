@@ -23,7 +23,7 @@ class Sealed:
 
 
 def sealed(array: NDArray[Any]) -> NDArray[Any]:
-    """The same elements, read-only for ever. Nobody else may have the array itself.
+    """Return an array of the same elements that can never be written. Nobody else may have the array itself.
 
     >>> sealed(np.arange(3)).setflags(write=True)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What goes to other nodes first, and how fast, of updates that may be late: `orion.pacing`."""
+"""Order and pace of late updates that go to other nodes ahead of time: `orion.pacing`."""
 
 from __future__ import annotations
 

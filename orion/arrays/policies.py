@@ -1,4 +1,4 @@
-"""How the copies of a replicated array are pulled together: `orion.elastic` and `orion.local_sgd`.
+"""Policies that pull the copies of a replicated array together: `orion.elastic` and `orion.local_sgd`.
 
 With x the copy of a worker and c the array itself, the centre, after every so many iterations of the worker
 

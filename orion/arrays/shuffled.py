@@ -216,11 +216,11 @@ def as_a_whole(work: Callable[[], None]) -> None:
 
 
 def move_rows(rows: NDArray[Any], order: Ints, room: int) -> None:
-    """Put the rows of an array into another order, in place: row `order[i]` comes to place i. It takes `room` bytes, or
-    LEAST_ROOM, for rows that are on their way, and 16 bytes for each row, where rows are wider than that.
+    """Put the rows of an array into another order, in place: row `order[i]` moves to position i.
 
-    Places are filled one part after the other. What is in a part and belongs elsewhere goes to the places that those
-    come from which belong there; `place_of` each row, and which is the `row_at` a place, is kept in mind.
+    Wide rows need `room` bytes, or LEAST_ROOM, for moving rows, and 16 bytes per row. Positions are filled part by
+    part. Rows that leave a part go to the positions that its new rows come from. `place_of` has the position of each
+    row, `row_at` the row at each position.
 
     >>> rows = np.arange(6)
     >>> move_rows(rows, np.array([3, 0, 5, 1, 4, 2]), 0)

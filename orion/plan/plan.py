@@ -185,7 +185,7 @@ class LoopPlan:
     - `iterations`: their number or an upper bound; None where sizes are unknown.
     - `ordered`: the result is that of the written order.
     - `reasons`: why it has no stronger strategy.
-    - `placements`: where each array lives, and what that moves.
+    - `placements`: the place of each array, and the bytes moved.
     - `is_dynamic`: a worker that would wait takes tiles that other workers have not begun.
     - `deal`: how many blocks of the space dimension each worker has.
 
@@ -195,12 +195,13 @@ class LoopPlan:
     - `tiles`, `cuts`: how it is cut, and the number of blocks of each loop dimension.
     - `rewrites`: names of the rewrites that made it, in their order (`orion.pipeline.REWRITES`).
     - `rounds_overlap`: no subscript depends on the round of an enclosing serial loop. A tile of the next round then
-      waits only for tiles of this round that share a block with it, not for the whole round.
+      waits only for tiles of this round in the same blocks, not for the whole round.
     - `copies`: arrays to whose elements the loop adds without knowing which iterations share them.
     - `works`: the statements as the prediction of time needs them, if known. A reordered loop has those of the loops of
       the source.
-    - `relaxed`: its arrays with late updates. `served`: those of which nodes fetch what tiles announce. `read_in_part`:
-      arrays that it only reads, in parts sent to nodes.
+    - `relaxed`: its arrays with late updates.
+    - `served`: late arrays whose announced rows nodes fetch.
+    - `read_in_part`: arrays that it only reads, in parts sent to nodes.
     - `known`: values of isl's parameters in the call.
     - `parallel_inside`: of a serial loop, the inner `for`s that would be shared out at larger sizes.
     """
@@ -252,7 +253,7 @@ class LoopPlan:
 
     @property
     def takes_tiles(self) -> bool:
-        """Whether workers take tiles of each other: of dynamic loops and of those that an inspection has found."""
+        """True if workers take tiles of each other: in dynamic loops, and in inspected ones."""
         return self.is_dynamic or isinstance(self.tiles, Inspected)
 
     @property

@@ -18,10 +18,13 @@ BARRIER = -1
 
 @dataclass(frozen=True, slots=True)
 class SentUpdates:
-    """What a node has sent to the others of updates that may be late, in a call on several nodes: `messages`, with
-    `rows` of arrays in them, of `bytes` in all; `flushes`: how often all that had changed was sent, as the bound asks
-    for it; `early`: how many of the rows were sent before that, as the link had time; `looking`: for how many seconds
-    it looked for what had changed."""
+    """Late updates that a node has sent to others, in a call on several nodes.
+
+    - `messages`, `rows`, `bytes`: how many messages, with how many rows of arrays, of how many bytes.
+    - `flushes`: how often it sent all changes, as `max_delay` asks for.
+    - `early`: rows sent before that, in the link's spare time.
+    - `looking`: seconds spent on finding changes.
+    """
 
     messages: int
     rows: int
@@ -36,10 +39,15 @@ NONE_SENT = SentUpdates(0, 0, 0, 0, 0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class FetchedRows:
-    """What a node was sent, in a call on several nodes, of arrays that are served: `rows` that its tiles had announced,
-    of `bytes` in all, in `messages`, in the order in which tiles need them. The last was there `seconds` after the
-    loops had begun, and the worker that waited longest for rows has waited for `waited` seconds. One worker that asked
-    for a row when it needs it would have asked `rows` times."""
+    """Prefetched rows of served arrays that a node got, in a call on several nodes.
+
+    - `messages`, `rows`, `bytes`: how many messages, with how many announced rows, of how many bytes. They come in the
+      order in which tiles need them.
+    - `seconds`: when the last one arrived, from the beginning of the loops.
+    - `waited`: seconds that the worker with the longest wait for rows has waited.
+
+    Without prefetching, a worker would have asked `rows` times.
+    """
 
     messages: int
     rows: int
@@ -49,7 +57,7 @@ class FetchedRows:
 
     @property
     def hidden(self) -> float:
-        """The part of the time until all were there in which workers computed."""
+        """Part of the transfer time in which workers computed."""
         return 1 - self.waited / self.seconds if self.seconds else 1.0
 
 
@@ -58,14 +66,16 @@ NONE_FETCHED = FetchedRows(0, 0, 0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class ShuffledRows:
-    """Of arrays that were shuffled since the call before: how many rows came to nodes that had not had them, and how
-    many of these were sent `ahead`, while the call before was under way."""
+    """Rows that shuffles since the previous call have brought to other nodes.
+
+    `rows` is their number, `ahead` the number of those sent during that call.
+    """
 
     rows: int
     ahead: int
 
     def and_of(self, rows: int, ahead: int) -> ShuffledRows:
-        """These and those of one more array."""
+        """Return the sum with the rows of one more array."""
         return ShuffledRows(self.rows + rows, self.ahead + ahead)
 
 
@@ -74,16 +84,18 @@ NONE_SHUFFLED = ShuffledRows(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class BroughtCopies:
-    """What a node has sent to the others of copies of arrays that workers pull together (`orion.replicate`), in a call
-    on several nodes: `messages`, of `bytes` in all; at how many `meetings` it was, or, where workers pull one by one,
-    for how many pulls of its workers."""
+    """Copies of replicated arrays (`orion.replicate`) that a node has sent to others, in a call on several nodes.
+
+    - `meetings`: the number of meetings; where workers pull one by one, that of its workers' pulls.
+    - `messages`, `bytes`: how many messages, of how many bytes.
+    """
 
     meetings: int
     messages: int
     bytes: int
 
     def with_more(self, meetings: int = 0, messages: int = 0, bytes: int = 0) -> BroughtCopies:
-        """These and some more."""
+        """Return the sum with some more."""
         return BroughtCopies(self.meetings + meetings, self.messages + messages, self.bytes + bytes)
 
     def __add__(self, other: BroughtCopies) -> BroughtCopies:
@@ -95,10 +107,13 @@ NONE_BROUGHT = BroughtCopies(0, 0, 0)
 
 @dataclass(slots=True)
 class Noted:
-    """What is noted of a run, whether times are taken or not: `counts`, with how many workers it went on from how many
-    seconds after its begin on, `updates`, the notes of the workers of each loop about buffers, (workers, NOTES_SIZE),
-    `sent`, what each node has sent of such updates, where there are several, `fetched`, what each was sent before its
-    tiles needed it, `brought`, what each has sent of copies of arrays, and `shuffled`, what shuffles brought nodes."""
+    """Notes of a run, with or without times.
+
+    - `counts`: pairs of seconds from the beginning and the number of workers from then on.
+    - `updates`: per loop, the workers' notes on buffers, of shape (workers, NOTES_SIZE).
+    - `sent`, `fetched`, `brought`: per node, late updates sent, rows prefetched, and copies sent.
+    - `shuffled`: rows that shuffles have brought to other nodes.
+    """
 
     counts: list[tuple[float, int]] = field(default_factory=list)
     updates: tuple[Ints, ...] = ()
@@ -110,13 +125,15 @@ class Noted:
 
 @dataclass(frozen=True, slots=True)
 class LoopLabel:
-    """Which loop, and what of its plan matters for judging times.
+    """Name of a loop, and the part of its plan that matters for judging times.
 
-    `code` is the header or the statement of the source that it stands for, and `part` which part of that it is where
-    several loops do (`orion.plan.called`). `plan` is how it runs, None where that is not known.
-    `has_waits`: tiles wait for tiles of other workers. `takes_tiles`: workers take each other's tiles, so that waiting
-    cannot be told from computing. `is_compiled`: without a profile its rounds run without Python. `bytes` are those of
-    the arrays that it touches.
+    - `code`, `part`: the code of the source that it stands for, and which part where several loops do
+      (`orion.plan.called`).
+    - `plan`: how it runs, None where that is not known.
+    - `has_waits`: tiles wait for tiles of other workers.
+    - `takes_tiles`: workers take each other's tiles, so that waiting cannot be told from computing.
+    - `is_compiled`: without a profile, its rounds run without Python.
+    - `bytes`: those of the arrays that it accesses.
     """
 
     function: str
@@ -195,8 +212,10 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one worker sent to another node, or what came from a worker of one: when, message `number` between worker
-    and node, and its bytes."""
+    """Message that a worker sent to another node, or received from a worker there.
+
+    It has the time, its `number` between worker and node, and its bytes.
+    """
 
     time: int
     worker: int
@@ -207,9 +226,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileTimes:
-    """The tiles of one worker in a loop: which, how much is in each (iterations, at most), and the sums of their times
-    over all rounds. `alone` and `together` are the least times of a core in one and the same tile, run while the other
-    workers stood still and while they did not; 0 where there is no such sample."""
+    """Times of one worker's tiles in a loop.
+
+    - `tiles`, `work`: which tiles, and how many iterations each has at most.
+    - `compute`, `cpu`: sums of their times over all rounds.
+    - `alone`, `together`: the least core time of one and the same tile, while the other workers stood still, and while
+      they ran. 0 without such a sample.
+    """
 
     loop: int
     rounds: int
@@ -223,9 +246,13 @@ class TileTimes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkerRecord:
-    """What one worker did in one call. `totals` has the sums of its parts by loop, also of parts that are not kept:
-    their number for `round`, their length for `end`. `last` is the loop that it ran last; `messages` and `bytes` are
-    what it sent to other nodes in `sends` nanoseconds, of which `sent` has the first."""
+    """Record of one worker in one call.
+
+    - `totals`: sums of its parts by loop, also of parts that are not kept. `round` then is their number, `end` their
+      length.
+    - `last`: the loop that it ran last.
+    - `messages`, `bytes`, `sends`: what it sent to other nodes, in how many nanoseconds; `sent` has the first messages.
+    """
 
     worker: int
     node: str
@@ -246,10 +273,14 @@ class WorkerRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallRecord:
-    """One call of a function. It began at `start`; its plan was there at `planned`, it was its turn at `entered`, and
-    it returned or raised at `end`. `copying` is the time in which the driver copied arguments to and from the workers'
-    memory and sent them to other nodes, `copied` their bytes. `error` names the class of what it raised. A function
-    that ran as it is, without a plan, has no `loops`."""
+    """Record of one call of a function.
+
+    - `start`, `planned`, `entered`, `end`: when it began, had its plan, got its turn, and returned or raised.
+    - `copying`, `copied`: the driver's time for copying arguments to and from workers' memory and sending them to
+      nodes, and the bytes.
+    - `error`: the class of the error that it raised.
+    - `loops`: those of its plan; none for a function that ran as it is.
+    """
 
     function: str
     thread: int
@@ -266,10 +297,10 @@ class CallRecord:
 
     @property
     def begun(self) -> int:
-        """When the first worker began; the end where none did."""
+        """Time at which the first worker began; the end where none did."""
         return min((one.start for one in self.workers), default=self.end)
 
     @property
     def ended(self) -> int:
-        """When the last worker was through."""
+        """Time at which the last worker finished."""
         return max((one.end for one in self.workers), default=self.end)
