@@ -26,8 +26,8 @@ def pacing(bandwidth: str | float = MEASURED, batch: str | int = BATCH, order: s
     - `bandwidth`: the most that pacing sends, in bits per second, or a text such as "40Mbit/s" or "1Gbit/s".
       "measured", the default, sends the next message once half of the last one has arrived. That is as much as the link
       takes.
-    - `batch`: the size of a message in bytes, or a text such as "100KB". A message holds rows of the array; in one
-      dimension, 64 neighbouring elements are a row.
+    - `batch`: the size of a message in bytes, or a text such as "100KB", the default. A message holds rows of the
+      array; in one dimension, 64 neighbouring elements are a row.
     - `order`: which changed rows go first, "magnitude" by default.
 
     The orders are:

@@ -22,7 +22,7 @@ def save(array: DistArray, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> DistArray:
     """Read an array from a file that `array.save(path)` wrote. It has the same elements, bit for bit.
 
-    - `path`: the file, in NumPy's format .npz.
+    - `path`: the file, a zip archive of NumPy's `.npy` files.
 
     Returns an `orion.DenseArray` or an `orion.SparseArray`.
 
