@@ -83,7 +83,7 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None], tree: Tre
     where there is none."""
     tree = tree or tree_of(plan)
     kind = BADGES[parallelism(plan).extent]
-    badge, where = verdict_and_details(plan)
+    badge, where = verdict_and_details(plan, tree.shared)
     sections = _sections(plan, pictures)
     page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
