@@ -12,9 +12,12 @@ import pytest
 
 import orion
 from benchmarks.everyday.finance import egarch_filter
+from orion.inspect.data import plan_to_dict
+from orion.inspect.html.html import plan_html
 from orion.inspect.text.text import plan_text
+from orion.inspect.tree.view import seconds_of
 from orion.plan.plan import Fill, Fused, Member, ReorderedSingle
-from orion.plan.shares import costliest_loop, shares
+from orion.plan.shares import costliest_loop, runs_alone, shares
 from tests.inspect_loops import CASES, history, plan_of
 from tests.made_functions import again
 from tests.whole_functions import line_search
@@ -375,3 +378,45 @@ def test_the_pass_between_those_of_a_scan_is_told_of():
     told = first_line(plan(egarch_filter, 0.01 * np.random.default_rng(1).normal(size=600_000)))
     assert "1 loop, partly parallel, over 99 %; one worker runs the rest: " in told
     assert "also on one worker: what is handed on between the passes of the scan in line" in told
+
+
+def sines_and_a_sum(A, top):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = np.sin(A[i, j])
+    return np.sum(top)
+
+
+def seconds_where(shown, alone):
+    """Seconds of a call by which loops that one worker runs have the part `alone`."""
+    parts = [(share.loop.nest.span, runs_alone(share.loop, 2)) for share in shares(shown.function)]
+    each = [(span, (alone if own else 1 - alone) / sum(other == own for _, other in parts), own) for span, own in parts]
+    return seconds_of(1.0, each)
+
+
+def test_seconds_say_which_part_of_the_time_is_shared_out():
+    """The headline has the part that the lines under it add up to, not that of the predicted work."""
+    shown = plan(sines_and_a_sum, np.ones((3000, 1000)), np.ones(2000))
+    assert "parallel; all of the work is shared out among 2 workers" in first_line(shown)
+    for alone, words in [(0.11, "89 % of the time"), (0.004, "over 99 % of the time"), (0.0, "all of the time")]:
+        tree = shown.tree(seconds_where(shown, alone))
+        assert tree.verdict.endswith(f"parallel; {words} is shared out among 2 workers")
+        assert tree.shared == pytest.approx(1 - alone)
+        assert f"{words} is shared out" in plan_html(shown.function, [None] * len(shown.loops), tree)
+        assert f"{words} is shared out" in plan_to_dict(shown.function, tree)["where"]
+        last = next(line for line in tree.lines if line.how == "once, on one worker")
+        assert last.share == pytest.approx(alone)
+
+
+def test_seconds_say_how_much_of_a_partly_parallel_function_is_shared_out():
+    shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
+    assert "partly parallel, 70 %; one worker runs the rest: " in shown.tree(seconds_where(shown, 0.3)).verdict
+
+
+def test_the_last_run_says_which_part_of_its_time_was_shared_out():
+    loop = orion.parallel_for(sines_and_a_sum)
+    with orion.session("threads", 2), orion.profile():
+        loop(np.ones((3000, 1000)), np.ones(2000))
+    run = loop.last_run
+    assert re.search(r"(all|over 99 %|\d+ %) of the time is shared out among 2 workers", run.verdict)
+    assert run.verdict in " ".join(str(run).split())

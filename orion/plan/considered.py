@@ -139,7 +139,7 @@ def _said(loop: LoopPlan, shared: Mapping[int, _Shared]) -> LoopPlan:
 def _why_as_written(loop: LoopPlan, lines: Mapping[int, int]) -> str:
     """Why a serial loop runs as written: the loop itself would be shared out in another order, or only what is in it
     is parallel."""
-    arrays = dict.fromkeys(f"`{one.array}`" for one in loop.dependences)
+    arrays = dict.fromkeys(f"`{one.array}`" for one in loop.blocking)
     dim = loop.nest.dims[0]
     if _index(loop) in lines or not arrays or dim not in written_names(loop.nest.function):
         return "it runs as written: at these sizes, meeting other workers would cost more than it gains"

@@ -179,7 +179,8 @@ class LoopPlan:
     space dimension each worker has. `relaxed` are its arrays with buffers, and `served` those of which several nodes
     fetch what tiles announce. `read_in_part` are arrays that it only reads, of which they are sent what tiles read.
     `known` are the values of isl's parameters in the call: examples of iterations are those of it. `parallel_inside`:
-    of a serial loop the `for`s in it that would be shared out at larger sizes.
+    of a serial loop the `for`s in it that would be shared out at larger sizes. `may_be_private`: of a serial loop the
+    arrays of which each iteration could have its own, so that they are not what keeps it serial.
     """
 
     nest: LoopNest
@@ -205,6 +206,7 @@ class LoopPlan:
     read_in_part: tuple[Listed, ...]
     known: tuple[tuple[str, int], ...]
     parallel_inside: tuple[ParallelInside, ...] = ()
+    may_be_private: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
@@ -241,6 +243,11 @@ class LoopPlan:
     def dependences(self) -> tuple[Dependence, ...]:
         """The dependences between the iterations of the loop."""
         return self.analysis.dependences
+
+    @property
+    def blocking(self) -> tuple[Dependence, ...]:
+        """The dependences but for those on arrays of which each iteration could have its own."""
+        return tuple(one for one in self.dependences if one.array not in self.may_be_private)
 
     @property
     def parts(self) -> tuple[LoopPlan, ...]:

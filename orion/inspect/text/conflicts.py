@@ -51,7 +51,7 @@ def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
     sizes of the call."""
     groups: dict[object, list[Dependence]] = {}
     told = Told(loop.nest, dict(loop.known))
-    for dependence in loop.dependences:
+    for dependence in loop.blocking:
         if loop.is_parallel and not happens(dependence, told):
             continue
         why = dependence.reason

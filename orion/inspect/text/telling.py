@@ -238,12 +238,24 @@ def rows_of(loop: LoopPlan) -> tuple[Rows, ...]:
 
 
 def private_arrays(loop: LoopPlan) -> list[str]:
-    """The arrays of which each tile has its own, and why what they hold is no conflict."""
-    return [
+    """The arrays of which each tile has its own, or could have, and why what they hold is no conflict."""
+    has = [
         f"{array.name}, written in line {array.span.line} before it is read: each iteration has its own, "
         "and that of the last one is kept"
         for array in loop.private_arrays
     ]
+    written = written_names(loop.nest.function)
+    firsts = {
+        name: min(access.span for one in loop.dependences if one.array == name for access in (one.source, one.sink))
+        for name in loop.may_be_private
+        if name in written
+    }
+    could = [
+        f"{name}, written in line {span.line} before it is read: each iteration could have its own, so that it is not "
+        "in the way"
+        for name, span in firsts.items()
+    ]
+    return [*has, *could]
 
 
 def fused_with(loop: LoopPlan) -> list[str]:
@@ -387,7 +399,7 @@ def but_for(loop: LoopPlan) -> str:
 
     No iteration then needs what another one writes: one that reads from a copy made before the loop may run whenever.
     """
-    pairs = loop.dependences
+    pairs = loop.blocking
     others = [reason for reason in lone_reasons(loop) if reason.code != "ORN124"]
     if loop.is_parallel or not pairs or others or any(d.kind != "anti" or d.reason for d in pairs):
         return ""
