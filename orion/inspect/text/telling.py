@@ -16,6 +16,7 @@ from orion.inspect.text.words import (
     lines_in_words,
     listed,
     placement_in_words,
+    shown_part,
     time_in_words,
 )  # fmt: skip
 from orion.ir.assigned import own_level
@@ -25,9 +26,9 @@ from orion.ir.printer import print_expr
 from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
-from orion.plan.explain import Told, not_stronger
+from orion.plan.explain import Told, in_turn, not_stronger
 from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Reordered, Weighed
-from orion.plan.source_plans import has_values, in_formulas
+from orion.plan.source_plans import has_values
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
 
@@ -265,13 +266,12 @@ def fused_with(loop: LoopPlan) -> list[str]:
         return not_fused
     why = loop.form.fused_with
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
-    arrays = listed([f"`{array}`" for array in why.arrays])
+    if not why.lines:
+        others = "the other loop that its line runs as"
+    arrays = [f"`{array}`" for array in why.arrays if array in written_names(loop.nest.function)]
+    held = f"{listed(arrays) or 'what they share'} {'are' if len(arrays) > 1 else 'is'} still in the cache"
     saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
-    return [
-        f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
-        f"still in the cache when used again{saved}",
-        *not_fused,
-    ]
+    return [f"with {others}, iteration by iteration, so that {held} when used again{saved}", *not_fused]
 
 
 def notes(loop: LoopPlan, label: str = "notes") -> list[str]:
@@ -341,9 +341,9 @@ def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
     """The strategies that the new order of a loop does not allow its weakest part."""
     for part in loop.parts:
         if isinstance(part.form, Reordered) and part.strategy == loop.strategy:
-            shown = in_formulas(part)
+            shown = shown_part(part)
             told = Told(shown.nest, dict(shown.known), has_values=has_values(part))
-            reasons = not_stronger(part.strategy, shown.dependences, told)
+            reasons = in_turn(not_stronger(part.strategy, shown.dependences, told), part.nest.function)
             yield from ruled_out(replace(shown, reasons=reasons))
             return
 

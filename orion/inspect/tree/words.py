@@ -200,7 +200,7 @@ def _details(group: Sequence[LoopPlan], main: LoopPlan) -> Iterator[str]:
         yield f"taken apart into {len(main.parts)} parts"
     else:
         yield from _tiles(main_part(main), main)
-    if isinstance(main.form, Member):
+    if isinstance(main.form, Member) and main.form.fused_with.lines:
         yield f"as one with {lines_in_words(main.form.fused_with.lines)}"
     if main.nest.copied_in:
         copied = [f"`{one.array}`" for one in main.nest.copied_in]
