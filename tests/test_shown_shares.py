@@ -3,6 +3,7 @@ warnings, `--check`, and which picture is drawn."""
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 import warnings
@@ -11,13 +12,13 @@ import numpy as np
 import pytest
 
 import orion
-from benchmarks.everyday.finance import egarch_filter
 from orion.inspect.data import plan_to_dict
 from orion.inspect.html.html import plan_html
 from orion.inspect.text.text import plan_text
+from orion.inspect.text.words import percent
 from orion.inspect.tree.view import seconds_of
 from orion.plan.plan import Fill, Fused, Member, ReorderedSingle
-from orion.plan.shares import costliest_loop, runs_alone, shares
+from orion.plan.shares import costliest_loop, predicted_ns, runs_alone, shares
 from tests.inspect_loops import CASES, history, plan_of
 from tests.made_functions import again
 from tests.whole_functions import line_search
@@ -374,10 +375,40 @@ def test_a_call_that_one_worker_runs_is_told_of_as_that():
     assert f"serial because line {line}, `xs = np.sort(x)`, is one call, which one worker runs" in told
 
 
-def test_the_pass_between_those_of_a_scan_is_told_of():
-    told = first_line(plan(egarch_filter, 0.01 * np.random.default_rng(1).normal(size=600_000)))
-    assert "1 loop, partly parallel, over 99 %; one worker runs the rest: " in told
-    assert "also on one worker: what is handed on between the passes of the scan in line" in told
+def garch(start, returns):
+    for k in range(1, start.shape[0]):
+        start[k] = np.sqrt(start[k - 1])
+    var = start[-1]
+    variance = np.empty_like(returns)
+    for t in range(len(returns)):
+        variance[t] = np.exp(var) + np.log(1.0 + var * var)
+        var = 1e-6 + 0.9 * var + 0.08 * returns[t] * returns[t]
+    return variance
+
+
+def test_the_passes_of_a_scan_are_told_of():
+    shown = plan(garch, np.ones(300_000), 0.01 * np.random.default_rng(1).normal(size=600_000))
+    told, line = first_line(shown), first_of(garch) + 5
+    assert re.search(r"2 loops, partly parallel, \d+ %; one worker runs the rest: ", told)
+    assert f"also on one worker: what is handed on between the passes of the scan in line {line}" in told
+    parts = {type(one.loop.form).__name__ + str(one.loop.runs_on): one.part for one in shares(shown.function)}
+    first, between = percent(parts["Fill2"]), percent(parts["Fill1"])
+    text = " ".join(str(shown).split())
+    said = (
+        f"a first pass over its blocks of 2,048 iterations ({first} of the work), and one from block to block on one "
+        f"worker ({between}), find what each block begins with"
+    )
+    assert 0.05 < parts["Fill2"] / parts["Written2"] < 0.5  # of an iteration it does what `var` needs
+    assert f"scans var, handed on: {said}" in text
+    assert said in html.unescape(shown._repr_html_())
+
+
+def test_blocks_of_a_scan_are_predicted_as_the_loop_is():
+    """Not as if all groups of a block were whole loops, each block overflowed, and each had the rest of the loop."""
+    written = plan(garch, np.ones(3), np.ones(100_000)).function  # too short for blocks
+    in_blocks = plan(garch, np.ones(3), np.ones(600_000)).function
+    assert in_blocks.loops[-1].nest.function.in_blocks != written.loops[-1].nest.function.in_blocks
+    assert predicted_ns(in_blocks) < 1.6 * 6 * predicted_ns(written)
 
 
 def sines_and_a_sum(A, top):

@@ -175,7 +175,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("fused", "<br>".join(map(_prose, fused_with(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
         ("ends early", "<br>".join(map(_prose, exits(loop)))),
-        ("scans", "<br>".join(map(_prose, scans(loop)))),
+        ("scans", "<br>".join(map(_prose, scans(loop, plan)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),

@@ -15,6 +15,7 @@ from orion.inspect.text.words import (
     in_written_names,
     lines_in_words,
     listed,
+    percent,
     placement_in_words,
     shown_part,
     time_in_words,
@@ -27,7 +28,8 @@ from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
 from orion.plan.explain import Told, in_turn, not_stronger
-from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Reordered, Weighed
+from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Weighed
+from orion.plan.shares import shares
 from orion.plan.source_plans import has_values
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
@@ -178,13 +180,13 @@ def exits_of(loop: LoopPlan) -> tuple[Break, ...]:
     return tuple(one for one in own_level(loop.nest.body) if isinstance(one, Break) and one.is_first)
 
 
-def scans(loop: LoopPlan) -> list[str]:
-    """What iterations hand on in blocks."""
+def scans(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
+    """What iterations hand on in blocks, and what the passes over these cost that the loop as written has not."""
     told = []
     for one in scans_of(loop):
         names = ", ".join(one.names)
         how = (
-            f"each block of {one.length} iterations begins with what those before it make of it, by the loops before"
+            f"{_passes_before(loop, plan, one.length)}, find what each block begins with"
             if one.is_twice
             else f"in blocks of {one.length} iterations, as on several workers"
         )
@@ -193,6 +195,18 @@ def scans(loop: LoopPlan) -> list[str]:
         )
         told.append(f"{names}, handed on: {how}{rounded if one.is_rounded else ''}")
     return told
+
+
+def _passes_before(loop: LoopPlan, plan: FunctionPlan, length: int) -> str:
+    """The passes of a scan before the last one, with their shares of the work."""
+    passes = [one for one in shares(plan) if isinstance(one.loop.form, Fill) and one.loop.nest.span == loop.nest.span]
+    first, between = (
+        percent(sum(one.part for one in passes if one.loop.is_parallel is is_first)) for is_first in (True, False)
+    )
+    return (
+        f"a first pass over its blocks of {length:,} iterations ({first} of the work), and one from block to block on "
+        f"one worker ({between})"
+    )
 
 
 def scans_of(loop: LoopPlan) -> tuple[InBlocks, ...]:

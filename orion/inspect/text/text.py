@@ -138,7 +138,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("fused", map(Line, fused_with(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("ends early", map(Line, exits(loop)))
-    yield from _labelled("scans", map(Line, scans(loop)))
+    yield from _labelled("scans", map(Line, scans(loop, plan)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))
