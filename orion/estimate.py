@@ -23,6 +23,7 @@ from orion.kinds.best import Best, best_placement, checked_placement, proposal, 
 from orion.kinds.measured import MeasuredKinds
 from orion.measured import LoopName, Measurement, Measurements, loop_names
 from orion.plan.plan import FunctionPlan, LoopPlan
+from orion.plan.shares import runs_alone
 from orion.predicted_times import (
     MEASURE,
     LoopSeconds,
@@ -467,6 +468,6 @@ def predicted_seconds(plan: Plan) -> tuple[Seconds | None, str]:
         return None, str(error).splitlines()[0]
     if found.seconds is None:
         return None, found.unmeasured or ""
-    spans = [loop.nest.span for loop in plan.with_bodies().loops]
-    each = [loop.seconds or 0.0 for loop in found.loops]
-    return seconds_of(found.seconds, zip(spans, each, strict=True)), ""
+    loops = zip(plan.with_bodies().loops, found.loops, strict=True)
+    each = [(loop.nest.span, one.seconds or 0.0, runs_alone(loop, plan.sizes.workers)) for loop, one in loops]
+    return seconds_of(found.seconds, each), ""

@@ -10,10 +10,11 @@ from orion.inspect.profiles.elapsed import elapsed_by_loop
 from orion.inspect.profiles.text import call_text
 from orion.inspect.text.text import terminal_width, tree_text
 from orion.inspect.tree.html import tree_html
-from orion.inspect.tree.view import Seconds, seconds_of
+from orion.inspect.tree.view import Seconds, Tree, seconds_of
 from orion.ir.types import ArrayType
 from orion.kernel.calling import APPLIED, BINS, FLUSHES, HISTOGRAM, MOST_LATE, WAITS
 from orion.plan.plan import LoopPlan
+from orion.plan.shares import runs_alone
 from orion.plan.source_plans import main_part
 from orion.planned import Plan
 from orion.prepare import Preparation
@@ -243,15 +244,31 @@ class LastRun:
 
     def __str__(self) -> str:
         width = terminal_width()
-        tree = tree_text(self.plan.tree(self._seconds()), width)
+        tree = tree_text(self._tree(), width)
         return printable("\n\n".join([tree, NO_TIMES if self.record is None else call_text(self.record)]))
 
     def _repr_html_(self) -> str:
-        return tree_html(self.plan.tree(self._seconds()))
+        return tree_html(self._tree())
+
+    def _tree(self) -> Tree:
+        """The tree of the plan's loops with the seconds of the run."""
+        return self.plan.tree(self._seconds())
+
+    @property
+    def verdict(self) -> str:
+        """The first line of the plan, with the part of the time that was shared out where times were taken."""
+        return self._tree().verdict
 
     def _seconds(self) -> Seconds | None:
         """Return the seconds of the call and of its loops; None where no times were taken."""
-        return None if self.record is None else seconds_of(self.seconds, elapsed_by_loop(self.record))
+        if self.record is None:
+            return None
+        workers = self.plan.sizes.workers
+        each = [
+            (label.span, seconds, label.plan is not None and runs_alone(label.plan, workers))
+            for label, seconds in elapsed_by_loop(self.record)
+        ]
+        return seconds_of(self.seconds, each)
 
     def __repr__(self) -> str:
         return f"<orion.LastRun of {self.plan!r}{'' if self.record is None else f', {self.seconds:.3g} s'}>"

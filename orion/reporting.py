@@ -11,7 +11,6 @@ from typing import Any
 
 from orion.arrays.files.whole import write_text
 from orion.inspect.html.style import STYLE
-from orion.inspect.text.where import where_the_work_is
 from orion.inspect.text.words import counted, time_in_words
 from orion.last_run import LastRun
 from orion.other_runs import OtherRuns, decorated
@@ -100,7 +99,7 @@ def _row(number: int, function: Function) -> str:
         cells = name, place, AS_IT_IS, "1", ""
     else:
         seconds = "" if run.record is None else time_in_words(run.record.end - run.record.start)
-        cells = name, place, escape(where_the_work_is(run.plan.function)), str(run.workers), escape(seconds)
+        cells = name, place, escape(run.verdict), str(run.workers), escape(seconds)
     return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
 

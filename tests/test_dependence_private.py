@@ -1,6 +1,7 @@
 """Arrays of which every iteration has its own: when that is legal, that plans and proofs use it, and what comes out."""
 
 import linecache
+import re
 import textwrap
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import orion
+from benchmarks.everyday.factors import word2vec
 from orion.cost.candidate import Strategy
 from orion.dependence.access import PrivateArray
 from orion.errors import PlanError
@@ -326,6 +328,57 @@ def test_other_dependences_stay():
     outer = plan.verdicts[0]
     assert {dependence.array for dependence in outer.carried} == {"A"}
     assert all(not loop.private_arrays for loop in plan.loops)
+
+
+def handed_on(A, t):
+    for i in range(1, A.shape[0]):
+        for k in range(A.shape[1]):
+            t[k] = A[i, k] + A[i, 0]
+        for k in range(A.shape[1]):
+            A[i, k] = np.sin(t[k]) * A[i - 1, 0]
+
+
+def smoothed(A, t):
+    """Nothing but `t` is in the way, which is needed after the loop and is not written whole by its last iteration."""
+    for i in range(A.shape[0]):
+        for k in range(i, A.shape[1]):
+            t[k] = A[i, k]
+        for k in range(i, A.shape[1]):
+            A[i, k] = 0.5 * t[k]
+
+
+def embeddings(function):
+    words = np.zeros((100, 7), np.int64)
+    return function, words[:, 0], words[:, 1], words[:, 2:], np.ones((50, 16)), np.ones((50, 16))
+
+
+@pytest.mark.parametrize(
+    ("call", "private", "blocking"),
+    [
+        (embeddings(word2vec), "change", {"V", "U"}),
+        ((handed_on, np.zeros((900, 30)), np.zeros(30)), "t", {"A"}),
+        ((smoothed, np.zeros((30, 30)), np.zeros(30)), "", {"t"}),
+    ],
+)
+def test_what_could_be_private_is_not_called_what_blocks(call, private, blocking):
+    plan = plan_of(*call)
+    (loop,) = plan.loops
+    assert {one.array for one in loop.blocking} == blocking
+    blocks = [one for one in loop.reasons if one.kind == "blocks"]
+    named = set(re.findall(r"`(\w+)", " ".join(one.message for one in blocks)))
+    assert blocking <= named
+    text = " ".join(str(plan).split())
+    headline = plan.tree().verdict
+    assert any(f"meet in `{name}`" in headline for name in blocking)
+    if private:
+        assert private not in named
+        assert f" {private}: " not in text.partition("blocked by")[2]
+        assert f"private {private}, written in line" in text
+        assert "each iteration could have its own, so that it is not in the way" in text
+        assert "each iteration could have its own" in plan._repr_html_()
+        assert {d.array for d in plan.dependences} == {*blocking, private}
+    else:
+        assert "each iteration could have its own" not in text
 
 
 def with_private(plan, names, dropped):

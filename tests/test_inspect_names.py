@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.everyday.cases import CASES
 from orion.inspect.text.where import why_not_shared_out
 from orion.ir.function import written_names
 from orion.ir.nodes import names_in
@@ -102,10 +103,15 @@ def a_statement_under_a_loop(a, b, idx, M):
         b[: row.shape[0]] += row * b[: row.shape[0]]
 
 
+def relaxed(a, b, idx, M):
+    for _ in range(6):
+        M[1:-1, 1:-1] = 0.25 * (M[1:-1, :-2] + M[1:-1, 2:] + M[2:, 1:-1] + M[:-2, 1:-1])
+
+
 LOOPS = [
     over_an_array, over_a_slice, backwards, zipped, enumerated, enumerated_from_0, of_rows, of_rows_and_elements,
     of_indices, through_an_array, in_a_range_and_through_an_array, unnamed, a_while_loop, a_comprehension,
-    statements_in_rounds, a_statement_under_a_loop,
+    statements_in_rounds, a_statement_under_a_loop, relaxed,
 ]  # fmt: skip
 
 
@@ -150,6 +156,24 @@ def test_no_view_has_a_name_that_is_not_in_the_source(function, force):
         assert values <= written, values - written
 
 
+PROGRAMS = [
+    "adaboost", "pagerank", "text_statistics", "log_return_summary", "epidemic_grid", "sor_red_black", "integral_image",
+    "particle_swarm", "power_iteration",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_no_view_of_a_program_has_a_name_that_is_not_in_its_source(name):
+    case = next(one for one in CASES if one.name == name)
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(case.function).plan(*case.arguments(case.large))
+    function = plan.function.program.function
+    names = made_names(plan) | (names_in(*function.body) - written_names(function))
+    assert names
+    for text in views(plan):
+        assert not names.intersection(re.findall(r"[A-Za-z_]\w*", text))
+
+
 TOLD = {
     over_an_array: "different iterations, such as iterations 0 and 1 of the loop in line +1",
     backwards: "iterations 0 and 89 of the loop in line +1",
@@ -170,6 +194,16 @@ def test_iterations_are_told_by_their_numbers_and_lines(function):
     first = function.__code__.co_firstlineno
     words = re.sub(r"line \+(\d)", lambda found: f"line {first + int(found[1])}", TOLD[function])
     assert words in " ".join(str(planned(function)).split())
+
+
+def test_an_array_that_orion_makes_is_told_by_what_it_holds():
+    with orion.session("threads", 2, force_parallel=True):
+        plan = orion.parallel_for(relaxed).plan(*arguments()[:3], np.ones((2000, 2000)))
+    text = " ".join(str(plan).split())
+    line = relaxed.__code__.co_firstlineno + 2
+    assert f"new values of M different iterations new values of M written and read, in line {line}" in text
+    assert "independent, or 1d along _ or loop 2 no, as different iterations meet in M" in text
+    assert "<code>new values of M</code>" in plan._repr_html_()
 
 
 def rows_and_elements(a, b, idx, M):

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import orion
+from benchmarks.everyday.physics import heat_rod
+from orion.inspect.text.alike import folded
+from orion.inspect.text.names import as_shown
 
 ROWS = 2_000_000
 
@@ -224,3 +227,35 @@ def test_what_actors_would_send_is_for_one_worker_per_node():
 def test_the_size_of_copies_is_that_of_one():
     text = told(histogram, np.zeros(ROWS, dtype=np.int64), np.ones(ROWS), np.zeros(1000))
     assert "hist in one place; each of the 8 blocks has a copy of 8.00 kB to add to" in text
+
+
+# ---------------------------------------------------------------- sections of which the same is told
+
+
+def test_sections_of_which_the_same_is_told_are_one():
+    """Two arrays take turns: the loop is planned for each turn, in the rounds and after the last of them."""
+    u = np.zeros(350_000)
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(heat_rod).plan(u)
+    assert len(plan.loops) == 4
+    text, page = plan.text(), plan._repr_html_()
+    sections = [part for part in text.split("\n\n") if "for i in range(1, len(u) - 1):" in part]
+    assert len(sections) == len(set(sections)) == 2
+    assert text.count("alike       1 more planned loop of this line is the same\n") == 2
+    assert page.partition("<details><summary>The same as text")[0].count("<section>") == 2
+    assert page.count("<p>1 more planned loop of this line is the same</p>") == 2
+    assert page.count("<svg") <= 2
+    assert len(plan.to_dict()["loops"]) >= 4
+
+
+def test_sections_that_are_the_same_but_for_two_arrays_are_one():
+    with orion.session("threads", 2):
+        plan = orion.parallel_for(heat_rod).plan(np.zeros(350_000))
+    loops = {at: as_shown(loop) for at, loop in enumerate(plan.loops)}
+    said = {0: "u is read, new written", 1: "new is read, u written", 2: "u is read, new written", 3: "new is new"}
+    first, last = folded(loops, lambda loop: said[next(at for at, one in loops.items() if one is loop)])
+    assert (first.at, first.alike, last.at, last.alike) == (0, (("u", "new"), None), 3, ())
+    assert first.words() == (
+        "1 more planned loop of this line is the same with `u` and `new` exchanged",
+        "1 more planned loop of this line is the same",
+    )

@@ -44,7 +44,7 @@ def scanned(a, b, idx, M):
     total, c = math.log(np.var(a)), np.empty_like(a)
     for t in range(len(a)):
         c[t] = math.exp(total)
-        z = a[t] / math.sqrt(c[t])
+        z = a[t] / math.sqrt(1.0 + abs(a[t]))
         b[0] -= 0.5 * (math.log(2.0 * math.pi) + total + z * z)
         total = 0.9 * total + 0.1 * (abs(z) - math.sqrt(2.0 / math.pi)) - 0.01 * z
     return c

@@ -3,6 +3,7 @@ warnings, `--check`, and which picture is drawn."""
 
 from __future__ import annotations
 
+import html
 import inspect
 import re
 import warnings
@@ -11,10 +12,13 @@ import numpy as np
 import pytest
 
 import orion
-from benchmarks.everyday.finance import egarch_filter
+from orion.inspect.data import plan_to_dict
+from orion.inspect.html.html import plan_html
 from orion.inspect.text.text import plan_text
+from orion.inspect.text.words import percent
+from orion.inspect.tree.view import seconds_of
 from orion.plan.plan import Fill, Fused, Member, ReorderedSingle
-from orion.plan.shares import costliest_loop, shares
+from orion.plan.shares import costliest_loop, predicted_ns, runs_alone, shares
 from tests.inspect_loops import CASES, history, plan_of
 from tests.made_functions import again
 from tests.whole_functions import line_search
@@ -371,7 +375,79 @@ def test_a_call_that_one_worker_runs_is_told_of_as_that():
     assert f"serial because line {line}, `xs = np.sort(x)`, is one call, which one worker runs" in told
 
 
-def test_the_pass_between_those_of_a_scan_is_told_of():
-    told = first_line(plan(egarch_filter, 0.01 * np.random.default_rng(1).normal(size=600_000)))
-    assert "1 loop, partly parallel, over 99 %; one worker runs the rest: " in told
-    assert "also on one worker: what is handed on between the passes of the scan in line" in told
+def garch(start, returns):
+    for k in range(1, start.shape[0]):
+        start[k] = np.sqrt(start[k - 1])
+    var = start[-1]
+    variance = np.empty_like(returns)
+    for t in range(len(returns)):
+        variance[t] = np.exp(var) + np.log(1.0 + var * var)
+        var = 1e-6 + 0.9 * var + 0.08 * returns[t] * returns[t]
+    return variance
+
+
+def test_the_passes_of_a_scan_are_told_of():
+    shown = plan(garch, np.ones(300_000), 0.01 * np.random.default_rng(1).normal(size=600_000))
+    told, line = first_line(shown), first_of(garch) + 5
+    assert re.search(r"2 loops, partly parallel, \d+ %; one worker runs the rest: ", told)
+    assert f"also on one worker: what is handed on between the passes of the scan in line {line}" in told
+    parts = {type(one.loop.form).__name__ + str(one.loop.runs_on): one.part for one in shares(shown.function)}
+    first, between = percent(parts["Fill2"]), percent(parts["Fill1"])
+    text = " ".join(str(shown).split())
+    said = (
+        f"a first pass over its blocks of 2,048 iterations ({first} of the work), and one from block to block on one "
+        f"worker ({between}), find what each block begins with"
+    )
+    assert 0.05 < parts["Fill2"] / parts["Written2"] < 0.5  # of an iteration it does what `var` needs
+    assert f"scans var, handed on: {said}" in text
+    assert said in html.unescape(shown._repr_html_())
+
+
+def test_blocks_of_a_scan_are_predicted_as_the_loop_is():
+    """Not as if all groups of a block were whole loops, each block overflowed, and each had the rest of the loop."""
+    written = plan(garch, np.ones(3), np.ones(100_000)).function  # too short for blocks
+    in_blocks = plan(garch, np.ones(3), np.ones(600_000)).function
+    assert in_blocks.loops[-1].nest.function.in_blocks != written.loops[-1].nest.function.in_blocks
+    assert predicted_ns(in_blocks) < 1.6 * 6 * predicted_ns(written)
+
+
+def sines_and_a_sum(A, top):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] = np.sin(A[i, j])
+    return np.sum(top)
+
+
+def seconds_where(shown, alone):
+    """Seconds of a call by which loops that one worker runs have the part `alone`."""
+    parts = [(share.loop.nest.span, runs_alone(share.loop, 2)) for share in shares(shown.function)]
+    each = [(span, (alone if own else 1 - alone) / sum(other == own for _, other in parts), own) for span, own in parts]
+    return seconds_of(1.0, each)
+
+
+def test_seconds_say_which_part_of_the_time_is_shared_out():
+    """The headline has the part that the lines under it add up to, not that of the predicted work."""
+    shown = plan(sines_and_a_sum, np.ones((3000, 1000)), np.ones(2000))
+    assert "parallel; all of the work is shared out among 2 workers" in first_line(shown)
+    for alone, words in [(0.11, "89 % of the time"), (0.004, "over 99 % of the time"), (0.0, "all of the time")]:
+        tree = shown.tree(seconds_where(shown, alone))
+        assert tree.verdict.endswith(f"parallel; {words} is shared out among 2 workers")
+        assert tree.shared == pytest.approx(1 - alone)
+        assert f"{words} is shared out" in plan_html(shown.function, [None] * len(shown.loops), tree)
+        assert f"{words} is shared out" in plan_to_dict(shown.function, tree)["where"]
+        last = next(line for line in tree.lines if line.how == "once, on one worker")
+        assert last.share == pytest.approx(alone)
+
+
+def test_seconds_say_how_much_of_a_partly_parallel_function_is_shared_out():
+    shown = plan(small_then_large, np.ones(1000), np.ones(1000), np.ones((1000, 1000)))
+    assert "partly parallel, 70 %; one worker runs the rest: " in shown.tree(seconds_where(shown, 0.3)).verdict
+
+
+def test_the_last_run_says_which_part_of_its_time_was_shared_out():
+    loop = orion.parallel_for(sines_and_a_sum)
+    with orion.session("threads", 2), orion.profile():
+        loop(np.ones((3000, 1000)), np.ones(2000))
+    run = loop.last_run
+    assert re.search(r"(all|over 99 %|\d+ %) of the time is shared out among 2 workers", run.verdict)
+    assert run.verdict in " ".join(str(run).split())

@@ -155,7 +155,7 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
     `column`, `end_line`, `end_column`.
     """
     function, loops, found = plan.program.function, source_plans(plan), shares(plan)
-    verdict = parallelism(plan)
+    verdict, tree = parallelism(plan), tree or tree_of(plan)
     return {
         "format": FORMAT,
         "function": function.name,
@@ -169,8 +169,8 @@ def plan_to_dict(plan: FunctionPlan, tree: Tree | None = None) -> dict[str, Any]
         "conditions": list(conditions_in_words(function, dict(plan.types))),
         "is_parallel": verdict.is_parallel,
         "parallelism": _parallelism(verdict),
-        "where": where_the_work_is(plan),
-        "tree": tree_to_dict(tree or tree_of(plan)),
+        "where": where_the_work_is(plan, tree.shared),
+        "tree": tree_to_dict(tree),
         "considered": [_considered(one) for one in plan.considered],
         "loops": [_loop(loop, plan, share_of(loop, found)) for loop in loops],
     }

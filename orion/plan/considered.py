@@ -139,9 +139,10 @@ def _said(loop: LoopPlan, shared: Mapping[int, _Shared]) -> LoopPlan:
 def _why_as_written(loop: LoopPlan, lines: Mapping[int, int]) -> str:
     """Why a serial loop runs as written: the loop itself would be shared out in another order, or only what is in it
     is parallel."""
-    arrays = dict.fromkeys(f"`{one.array}`" for one in loop.dependences)
-    dim = loop.nest.dims[0]
-    if _index(loop) in lines or not arrays or dim not in written_names(loop.nest.function):
+    function, dim = loop.nest.function, loop.nest.dims[0]
+    written = written_names(function).difference(one.name for one in function.turns)
+    arrays = dict.fromkeys(f"`{one.array}`" for one in loop.blocking if one.array in written)
+    if _index(loop) in lines or not arrays or dim not in written:
         return "it runs as written: at these sizes, meeting other workers would cost more than it gains"
     inside = sorted({line for index, line in lines.items() if index in _indices(loop.nest)})
     where = f"line {inside[0]} is" if len(inside) == 1 else f"lines {', '.join(map(str, inside))} are"

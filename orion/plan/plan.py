@@ -204,6 +204,8 @@ class LoopPlan:
     - `read_in_part`: arrays that it only reads, in parts sent to nodes.
     - `known`: values of isl's parameters in the call.
     - `parallel_inside`: of a serial loop, the inner `for`s that would be shared out at larger sizes.
+    - `may_be_private`: of a serial loop, the arrays of which each iteration could have its own. They do not keep it
+      serial.
     """
 
     nest: LoopNest
@@ -229,6 +231,7 @@ class LoopPlan:
     read_in_part: tuple[Listed, ...]
     known: tuple[tuple[str, int], ...]
     parallel_inside: tuple[ParallelInside, ...] = ()
+    may_be_private: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         dims = ", ".join(self.nest.dims)
@@ -265,6 +268,11 @@ class LoopPlan:
     def dependences(self) -> tuple[Dependence, ...]:
         """Dependences between the iterations of the loop."""
         return self.analysis.dependences
+
+    @property
+    def blocking(self) -> tuple[Dependence, ...]:
+        """The dependences but for those on arrays of which each iteration could have its own."""
+        return tuple(one for one in self.dependences if one.array not in self.may_be_private)
 
     @property
     def parts(self) -> tuple[LoopPlan, ...]:

@@ -46,6 +46,7 @@ from orion.ir.function import written_names
 from orion.ir.program import LoopNest, OfFilling, OfStatements, Repeat
 from orion.ir.types import Types
 from orion.plan.at_values import at_call, at_values
+from orion.plan.blockers import without_private_blockers
 from orion.plan.conditions import may_hold, with_conditions
 from orion.plan.considered import considered, not_made, with_considered
 from orion.plan.copied_in import why_not_copied_in, with_costly_copies
@@ -145,10 +146,9 @@ def _plan_of(variant: Variant, types: Types, sizes: Sizes, maps: Maps) -> tuple[
     whole = fused_program(variant, chosen)
     whole = _with_rounds(whole, sizes, maps)
     again = partial(_plan_loop, types=types, sizes=sizes, maps=maps)
-    agreed = in_one_order(whole.loops, _agreed(whole, types, sizes, maps), sizes, again)
-    loops = tuple(
-        _with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in zip(whole.loops, agreed, strict=True)
-    )
+    pairs = zip(whole.loops, in_one_order(whole.loops, _agreed(whole, types, sizes, maps), sizes, again), strict=True)
+    found = (_with_neighbours(whole, loop, plan, types, sizes, maps) for loop, plan in pairs)
+    loops = without_private_blockers(found, variant.verdicts)
     plan = FunctionPlan(
         whole.program,
         loops,

@@ -16,6 +16,7 @@ from orion.ir.program import Repeat, RunLoop, Step, blocks_of
 from orion.ir.types import ArrayType, ScalarType, SparseType, Types
 from orion.passes.between import SYNTHETIC
 from orion.plan.plan import FunctionPlan, Fused, Inside, LoopPlan, Reordered, ReorderedSingle, Single
+from orion.plan.scan_passes import usual_works
 from orion.plan.source_plans import loops_of_source
 from orion.sets.maps import Maps
 
@@ -77,7 +78,7 @@ def with_nominal(sizes: Sizes, types: Types) -> Sizes:
 def _loop_ns(loop: LoopPlan, sizes: Sizes, maps: Maps) -> float:
     """The predicted time of a loop each time that it is started, on one worker; of one that stands for a loop of the
     source in another order, in all rounds of that."""
-    known = work_ns(loop.works, sizes, maps)
+    known = work_ns(usual_works(loop), sizes, maps)
     if known is not None:
         return known
     if isinstance(loop.form, Fused):

@@ -99,6 +99,7 @@ def merged(parts: Iterable[LoopPlan], origin: Origin) -> LoopPlan:
         served=(),
         read_in_part=(),
         known=parts[0].known,
+        may_be_private=tuple(dict.fromkeys(name for part in parts for name in part.may_be_private)),
     )
 
 

@@ -13,6 +13,7 @@ from orion.inspect.text.names import in_names_here, is_sure_name
 from orion.inspect.text.where import lines_run
 from orion.inspect.text.words import choice_in_words
 from orion.inspect.tree.view import MOST
+from orion.ir.function import written_names
 from orion.plan.plan import FunctionPlan, LoopPlan, is_of_source
 from orion.plan.shares import by_cost
 from orion.plan.source_plans import loops_of_source, source_plans
@@ -111,7 +112,9 @@ def _reduced(loop: LoopPlan, line: int) -> str:
     scalars = loop.analysis.scalars
     names = [r.name for r in scalars.reductions if r.span.line == line]
     told = [f"{', '.join(names)}: a reduction"] if names else []
-    told += [f"{', '.join(c.names)}: {choice_in_words(c)}" for c in scalars.choices if c.span.line == line]
+    written = written_names(loop.nest.function)
+    choices = [(c, [name for name in c.names if name in written]) for c in scalars.choices if c.span.line == line]
+    told += [f"{', '.join(own)}: {choice_in_words(c)}" for c, own in choices if own]
     return "; ".join(told)
 
 

@@ -12,6 +12,7 @@ from html import escape
 from orion.inspect.html.annotate import source_table
 from orion.inspect.html.style import STYLE
 from orion.inspect.pictures.svg import plan_svg
+from orion.inspect.text.alike import Section
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.names import as_shown
 from orion.inspect.text.order import order_in_words
@@ -43,7 +44,7 @@ from orion.inspect.text.telling import (
     signature,
     why_not,
 )  # fmt: skip
-from orion.inspect.text.text import WHERE_ALL_ARE, plan_text, quoted
+from orion.inspect.text.text import WHERE_ALL_ARE, plan_text, quoted, sections
 from orion.inspect.text.where import verdict_and_details
 from orion.inspect.text.words import (
     counted,
@@ -83,14 +84,14 @@ def plan_html(plan: FunctionPlan, pictures: Sequence[Schedule | None], tree: Tre
     where there is none."""
     tree = tree or tree_of(plan)
     kind = BADGES[parallelism(plan).extent]
-    badge, where = verdict_and_details(plan)
-    sections = _sections(plan, pictures)
+    badge, where = verdict_and_details(plan, tree.shared)
+    parts = _sections(plan, pictures)
     page = (
         f'<div class="orion-plan"><style>{STYLE}</style>'
         f"<h3><code>{escape(signature(plan))}</code> {_badge(badge, kind)}</h3>"
         f"<p>{_prose(where.lstrip('; :') + totals(tree))}</p>{tree_table(tree)}"
         f"{_options(tree)}{_conditions(plan)}{_makes(plan)}{_list('shuffled', shuffled(plan))}"
-        f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(sections)}{_considered(plan)}'
+        f'<div class="o-scroll">{source_table(plan)}</div>{_key(plan)}{"".join(parts)}{_considered(plan)}'
         f"<details><summary>The same as text</summary><pre>{escape(plan_text(plan, tree=tree))}</pre></details></div>"
     )
     return in_users_words(page, plan.program.function)
@@ -143,21 +144,24 @@ def _sections(plan: FunctionPlan, pictures: Sequence[Schedule | None]) -> Iterat
     costliest loop has one for sure."""
     loops, found = [*map(as_shown, loops_of_source(plan))], shares(plan)
     kept, room = by_cost(plan)[:MOST], PICTURES
+    told = {section.at: section for section in sections(plan, sorted(kept))}
     drawn: dict[int, str] = {}
-    for at in kept:
+    for at in (one for one in kept if one in told):
         part = costliest_part(loops[at], found)
         picture = plan_svg(loops[at], pictures[at], part, plan.sizes.known)
-        if len(picture) <= room or at == kept[0]:
+        if len(picture) <= room or not drawn:
             drawn[at], room = picture, room - len(picture)
-    yield from (_section(loops[at], plan, drawn.get(at, "")) for at in sorted(kept))
+    yield from (_section(section, plan, drawn.get(at, "")) for at, section in told.items())
     if len(loops) > len(kept):
         yield f'<p class="o-faint">… and {counted(len(loops) - len(kept), "loop")} more: {_prose(WHERE_ALL_ARE)}</p>'
 
 
-def _section(loop: LoopPlan, plan: FunctionPlan, picture: str) -> str:
-    """One loop."""
+def _section(section: Section, plan: FunctionPlan, picture: str) -> str:
+    """One loop, and how many more are the same."""
+    loop = section.loop
     line = loop.nest.function.source.line(loop.nest.span.line).strip()
     title = f'<h3><code>{escape(line)}</code> <span class="o-place">{escape(place(loop.nest.span))}</span></h3>'
+    title += "".join(f"<p>{_prose(words)}</p>" for words in section.words())
     conflicts = told_conflicts(loop)
     drawn = f'<div class="o-picture">{picture}</div>' if picture else ""
     found = _parallel(loop, plan, conflicts) if loop.is_parallel else _serial(loop, conflicts)
@@ -175,7 +179,7 @@ def _facts(loop: LoopPlan, plan: FunctionPlan) -> str:
         ("fused", "<br>".join(map(_prose, fused_with(loop)))),
         ("reductions", "<br>".join(map(escape, reductions(loop)))),
         ("ends early", "<br>".join(map(_prose, exits(loop)))),
-        ("scans", "<br>".join(map(_prose, scans(loop)))),
+        ("scans", "<br>".join(map(_prose, scans(loop, plan)))),
         ("inductions", "<br>".join(map(_prose, inductions(loop)))),
         ("rows", "<br>".join(map(escape, flattened(loop)))),
         ("private", "<br>".join(map(escape, private_arrays(loop)))),

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from orion.runtime.profile.records import CallRecord
-from orion.source import Span
+from orion.runtime.profile.records import CallRecord, LoopLabel
 
 
-def elapsed_by_loop(record: CallRecord) -> Iterator[tuple[Span, float]]:
-    """Yield where each loop of a call stands, and its seconds: of each round the time from the end of the round before,
+def elapsed_by_loop(record: CallRecord) -> Iterator[tuple[LoopLabel, float]]:
+    """Yield the label of each loop of a call, and its seconds: of each round the time from the end of the round before,
     of any loop, until its last worker is through. Rounds that were not kept are taken to be as long as those that
     were."""
     rounds: dict[tuple[int, int], tuple[int, int]] = {}
@@ -29,6 +28,6 @@ def elapsed_by_loop(record: CallRecord) -> Iterator[tuple[Span, float]]:
     for number, label in enumerate(record.loops):
         own = [total for total in totals if total.loop == number]
         if not kept[number]:
-            yield label.span, max((total.end for total in own), default=0) / 1e9
+            yield label, max((total.end for total in own), default=0) / 1e9
             continue
-        yield label.span, spent[number] * max(total.round for total in own) / kept[number] / 1e9
+        yield label, spent[number] * max(total.round for total in own) / kept[number] / 1e9

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from orion.dataclass import dataclass
+from orion.dataclass import dataclass, replace
 from orion.dependence.access import Access, Dependence
 from orion.ir.function import written_names
+from orion.ir.nodes import Assign, Subscript, Var, every
 from orion.plan.explain import Told, happens, witness
 from orion.plan.iterations import DIFFERENT, in_source_names, iterations_in_words
 from orion.plan.plan import LoopPlan
@@ -20,7 +21,8 @@ from orion.source import SourceText, Span
 class Conflict:
     """What makes iterations of a loop conflict over one array, in one set of pairs of iterations.
 
-    `iterations` says in words which ones, and `example` names two of them (empty where there is no example).
+    `array` is its name, or what it holds where nobody has written its name (`array_in_words`). `iterations` says in
+    words which ones, and `example` names two of them (empty where there is no example).
     `reads` and `writes` have each access as the user wrote it, with the lines in which it stands. `distance` and
     `direction` are those of its dependences. `reason` has the code, and what would help.
     """
@@ -51,7 +53,7 @@ def conflicts_of(loop: LoopPlan) -> tuple[Conflict, ...]:
     sizes of the call."""
     groups: dict[object, list[Dependence]] = {}
     told = Told(loop.nest, dict(loop.known))
-    for dependence in loop.dependences:
+    for dependence in loop.blocking:
         if loop.is_parallel and not happens(dependence, told):
             continue
         why = dependence.reason
@@ -76,18 +78,37 @@ def _conflict(group: list[Dependence], loop: LoopPlan) -> Conflict:
     every = dict.fromkeys(a for d in group for a in (d.source, d.sink))  # in an order that is always the same
     accesses = sorted(every, key=lambda a: (a.span, a.is_write))
     first, source = group[0], loop.nest.function.source
-    told = Told(loop.nest, dict(loop.known), has_values=has_values(loop))
+    given = Told(loop.nest, dict(loop.known), has_values=has_values(loop))
+    array = array_in_words(first.array, loop, accesses)
+    told = accesses if array == first.array else [replace(one, text=array) for one in accesses]
     return Conflict(
-        array=first.array,
+        array=array,
         iterations=_iterations(first, loop),
-        example=next(filter(None, (witness(one, told) for one in group)), ""),
-        reads=_by_text((a for a in accesses if not a.is_write), source),
-        writes=_by_text((a for a in accesses if a.is_write), source),
+        example=next(filter(None, (witness(one, given) for one in group)), ""),
+        reads=_by_text((a for a in told if not a.is_write), source),
+        writes=_by_text((a for a in told if a.is_write), source),
         distance=first.distance,
         direction=first.direction,
         reason=in_source_names(first.reason, loop.nest.function) if first.reason else _reason(group, loop),
         dependences=tuple(group),
     )
+
+
+def array_in_words(array: str, loop: LoopPlan, accesses: Iterable[Access]) -> str:
+    """Return the name of an array or, where Orion has made it, what it holds: "new values of A" where its elements are
+    computed for A before they are stored there, else "values of line 7", the first that writes it."""
+    function = loop.nest.function
+    written = written_names(function)
+    if array in written:
+        return array
+    for one in every(Assign, *function.body):
+        match one:
+            case Assign(Var(name) | Subscript(Var(name)), Var(value) | Subscript(Var(value))):
+                if value == array and name in written:
+                    return f"new values of {name}"
+    accesses = tuple(accesses)
+    first = min((a.span for a in accesses if a.is_write), default=min(a.span for a in accesses))
+    return f"values of line {first.line}"
 
 
 def _iterations(dependence: Dependence, loop: LoopPlan) -> str:

@@ -68,6 +68,7 @@ def _renamed(loop: LoopPlan, said: Said) -> LoopPlan:
         placements=tuple(replace(one, array=said(one.array)) for one in loop.placements),
         copies=tuple(replace(one, array=said(one.array)) for one in loop.copies),
         reasons=tuple(_reason(one, said) for one in loop.reasons),
+        may_be_private=tuple(map(said, loop.may_be_private)),
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from orion.cost.candidate import Strategy
 from orion.dataclass import dataclass
 from orion.inspect.text.conflicts import sizing_reasons
 from orion.inspect.text.words import blocks_in_words, counted, lines_in_words, listed, shown_part, strategy_in_words
+from orion.ir.function import written_names
 from orion.ir.nodes import Assign, For, If, Stmt, Var, walk
 from orion.ir.program import LoopNest, Repeat, RunLoop, Step, blocks_of
 from orion.passes.between import SYNTHETIC
+from orion.plan.iterations import NAME
 from orion.plan.plan import FunctionPlan, LoopPlan, Reordered, ReorderedSingle
 from orion.plan.source_plans import formulas
 
@@ -71,7 +74,9 @@ def _round_in_words(loop: LoopPlan, repeat: Repeat, depth: int) -> str:
     numbers = set(_numbers(repeat.steps))
     names = [formulas(part)[depth] for part in loop.parts if part.nest.number in numbers and _rounds(part)]
     names += [name for part in loop.parts if part.nest.number in numbers for name in _same(part, repeat)]
-    return f"for each {names[0]}" if names else "in rounds"
+    written = written_names(loop.nest.function)
+    told = next((name for name in names if written.issuperset(re.findall(NAME, name))), "")
+    return f"for each {told}" if told else "in rounds"
 
 
 def _numbers(steps: Iterable[Step]) -> Iterator[int]:

@@ -15,7 +15,9 @@ from orion.inspect.text.words import (
     in_written_names,
     lines_in_words,
     listed,
+    percent,
     placement_in_words,
+    shown_part,
     time_in_words,
 )  # fmt: skip
 from orion.ir.assigned import own_level
@@ -25,9 +27,10 @@ from orion.ir.printer import print_expr
 from orion.ir.types import SparseType
 from orion.plan.conditions import conditions_in_words
 from orion.plan.deal import ByTimes
-from orion.plan.explain import Told, not_stronger
-from orion.plan.plan import FunctionPlan, Inside, LoopPlan, Member, Reordered, Weighed
-from orion.plan.source_plans import has_values, in_formulas
+from orion.plan.explain import Told, in_turn, not_stronger
+from orion.plan.plan import Fill, FunctionPlan, Inside, LoopPlan, Member, Reordered, Weighed
+from orion.plan.shares import shares
+from orion.plan.source_plans import has_values
 from orion.reasons import Hint, Reason, ReasonKind
 from orion.source import Span
 
@@ -177,13 +180,13 @@ def exits_of(loop: LoopPlan) -> tuple[Break, ...]:
     return tuple(one for one in own_level(loop.nest.body) if isinstance(one, Break) and one.is_first)
 
 
-def scans(loop: LoopPlan) -> list[str]:
-    """What iterations hand on in blocks."""
+def scans(loop: LoopPlan, plan: FunctionPlan) -> list[str]:
+    """What iterations hand on in blocks, and what the passes over these cost that the loop as written has not."""
     told = []
     for one in scans_of(loop):
         names = ", ".join(one.names)
         how = (
-            f"each block of {one.length} iterations begins with what those before it make of it, by the loops before"
+            f"{_passes_before(loop, plan, one.length)}, find what each block begins with"
             if one.is_twice
             else f"in blocks of {one.length} iterations, as on several workers"
         )
@@ -192,6 +195,18 @@ def scans(loop: LoopPlan) -> list[str]:
         )
         told.append(f"{names}, handed on: {how}{rounded if one.is_rounded else ''}")
     return told
+
+
+def _passes_before(loop: LoopPlan, plan: FunctionPlan, length: int) -> str:
+    """The passes of a scan before the last one, with their shares of the work."""
+    passes = [one for one in shares(plan) if isinstance(one.loop.form, Fill) and one.loop.nest.span == loop.nest.span]
+    first, between = (
+        percent(sum(one.part for one in passes if one.loop.is_parallel is is_first)) for is_first in (True, False)
+    )
+    return (
+        f"a first pass over its blocks of {length:,} iterations ({first} of the work), and one from block to block on "
+        f"one worker ({between})"
+    )
 
 
 def scans_of(loop: LoopPlan) -> tuple[InBlocks, ...]:
@@ -238,12 +253,24 @@ def rows_of(loop: LoopPlan) -> tuple[Rows, ...]:
 
 
 def private_arrays(loop: LoopPlan) -> list[str]:
-    """The arrays of which each tile has its own, and why what they hold is no conflict."""
-    return [
+    """The arrays of which each tile has its own, or could have, and why what they hold is no conflict."""
+    has = [
         f"{array.name}, written in line {array.span.line} before it is read: each iteration has its own, "
         "and that of the last one is kept"
         for array in loop.private_arrays
     ]
+    written = written_names(loop.nest.function)
+    firsts = {
+        name: min(access.span for one in loop.dependences if one.array == name for access in (one.source, one.sink))
+        for name in loop.may_be_private
+        if name in written
+    }
+    could = [
+        f"{name}, written in line {span.line} before it is read: each iteration could have its own, so that it is not "
+        "in the way"
+        for name, span in firsts.items()
+    ]
+    return [*has, *could]
 
 
 def fused_with(loop: LoopPlan) -> list[str]:
@@ -253,13 +280,12 @@ def fused_with(loop: LoopPlan) -> list[str]:
         return not_fused
     why = loop.form.fused_with
     others = f"the {'loop' if len(why.lines) == 1 else 'loops'} in {lines_in_words(why.lines)}"
-    arrays = listed([f"`{array}`" for array in why.arrays])
+    if not why.lines:
+        others = "the other loop that its line runs as"
+    arrays = [f"`{array}`" for array in why.arrays if array in written_names(loop.nest.function)]
+    held = f"{listed(arrays) or 'what they share'} {'are' if len(arrays) > 1 else 'is'} still in the cache"
     saved = "" if why.saved is None else f": {bytes_in_words(why.saved)} go through memory once less"
-    return [
-        f"with {others}, iteration by iteration, so that {arrays} {'is' if len(why.arrays) == 1 else 'are'} "
-        f"still in the cache when used again{saved}",
-        *not_fused,
-    ]
+    return [f"with {others}, iteration by iteration, so that {held} when used again{saved}", *not_fused]
 
 
 def notes(loop: LoopPlan, label: str = "notes") -> list[str]:
@@ -329,9 +355,9 @@ def _ruled_out_now(loop: LoopPlan) -> Iterator[tuple[str, Reason]]:
     """The strategies that the new order of a loop does not allow its weakest part."""
     for part in loop.parts:
         if isinstance(part.form, Reordered) and part.strategy == loop.strategy:
-            shown = in_formulas(part)
+            shown = shown_part(part)
             told = Told(shown.nest, dict(shown.known), has_values=has_values(part))
-            reasons = not_stronger(part.strategy, shown.dependences, told)
+            reasons = in_turn(not_stronger(part.strategy, shown.dependences, told), part.nest.function)
             yield from ruled_out(replace(shown, reasons=reasons))
             return
 
@@ -387,7 +413,7 @@ def but_for(loop: LoopPlan) -> str:
 
     No iteration then needs what another one writes: one that reads from a copy made before the loop may run whenever.
     """
-    pairs = loop.dependences
+    pairs = loop.blocking
     others = [reason for reason in lone_reasons(loop) if reason.code != "ORN124"]
     if loop.is_parallel or not pairs or others or any(d.kind != "anti" or d.reason for d in pairs):
         return ""

@@ -10,6 +10,7 @@ from shutil import get_terminal_size
 from textwrap import wrap
 
 from orion.dataclass import dataclass, replace
+from orion.inspect.text.alike import Section, folded
 from orion.inspect.text.conflicts import Conflict, told_conflicts
 from orion.inspect.text.fors import each_for, loops_around
 from orion.inspect.text.names import as_shown
@@ -85,7 +86,7 @@ def plan_text(
     ]
     parts = [[*lines, *_labelled("if", told, gap=True), *arrays]]
     loops, kept = loops_of_source(plan), sorted(by_cost(plan)[:most])
-    parts += [list(_loop(as_shown(loops[at]), plan)) for at in kept]
+    parts += [list(_section(section, plan)) for section in sections(plan, kept)]
     if len(kept) < len(loops):
         parts.append([Line(f"… and {counted(len(loops) - len(kept), 'loop')} more: {WHERE_ALL_ARE}")])
     if considered(plan):
@@ -123,13 +124,34 @@ def _considered(plan: FunctionPlan) -> Iterator[Line]:
         yield from _labelled("", [Line(f"  {why}", 2)])
 
 
-def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
+def sections(plan: FunctionPlan, kept: Iterable[int]) -> tuple[Section, ...]:
+    """Return the sections of some of the loops of the source, by their positions, as every view has them."""
+    loops = loops_of_source(plan)
+
+    def told(loop: LoopPlan) -> str:
+        return "\n".join(line.words for line in (*_source_of(loop, plan), *_facts(loop, plan)))
+
+    return folded({at: as_shown(loops[at]) for at in kept}, told)
+
+
+def _section(section: Section, plan: FunctionPlan) -> Iterator[Line]:
+    yield from _source_of(section.loop, plan)
+    yield Line("")
+    yield from _labelled("alike", map(Line, section.words()))
+    yield from _facts(section.loop, plan)
+
+
+def _source_of(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
+    """Where a loop stands, and its headers."""
     nest = loop.nest
-    source = nest.function.source
     yield Line(place(nest.span), verbatim=True)
     for line in dict.fromkeys(outer.span.line for outer in (*loops_around(loop, plan), *nest.loops)):
-        yield Line(f"  {line:4d} | {source.line(line)}", verbatim=True)
-    yield Line("")
+        yield Line(f"  {line:4d} | {nest.function.source.line(line)}", verbatim=True)
+
+
+def _facts(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
+    """What is told of a loop."""
+    source = loop.nest.function.source
     yield from _labelled("strategy", [Line(f"{loop.strategy}: {tiles_in_words(loop)}")])
     yield from _labelled("order", [Line(order_in_words(loop, plan))])
     yield from _labelled("new order", map(_indented, new_order(loop, plan)))
@@ -138,7 +160,7 @@ def _loop(loop: LoopPlan, plan: FunctionPlan) -> Iterator[Line]:
     yield from _labelled("fused", map(Line, fused_with(loop)))
     yield from _labelled("reductions", map(Line, reductions(loop)))
     yield from _labelled("ends early", map(Line, exits(loop)))
-    yield from _labelled("scans", map(Line, scans(loop)))
+    yield from _labelled("scans", map(Line, scans(loop, plan)))
     yield from _labelled("inductions", map(Line, inductions(loop)))
     yield from _labelled("rows", map(Line, flattened(loop)))
     yield from _labelled("private", map(Line, private_arrays(loop)))

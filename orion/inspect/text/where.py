@@ -32,26 +32,28 @@ from orion.reasons import Reason
 from orion.source import Span
 
 
-def where_the_work_is(plan: FunctionPlan) -> str:
-    """The first line of a plan: how many loops, how much of the work is shared out, and why the rest is not."""
-    verdict, details = verdict_and_details(plan)
+def where_the_work_is(plan: FunctionPlan, shared: float | None = None) -> str:
+    """The first line of a plan: how many loops, how much of the work is shared out, and why the rest is not. `shared`
+    is the part of the time that is shared out, None where no seconds are known."""
+    verdict, details = verdict_and_details(plan, shared)
     return verdict + details
 
 
-def verdict_and_details(plan: FunctionPlan) -> tuple[str, str]:
+def verdict_and_details(plan: FunctionPlan, shared: float | None = None) -> tuple[str, str]:
     """The verdict on a plan in words (`orion.plan.parallelism`), and what follows it: where the work is, and why."""
     found, loops = parallelism(plan), counted(len(loops_of_source(plan)), "loop")
     match found.extent:
         case Extent.NO_LOOP:
             return str(found.extent), ""
         case Extent.PARALLEL:
-            return f"{loops}, {found.extent}", f"; all of the work is shared out{_among(plan)}"
+            part = f"{_percent(found.share)} of the work" if shared is None else f"{_percent(shared)} of the time"
+            return f"{loops}, {found.extent}", f"; {part} is shared out{_among(plan)}"
         case Extent.TOO_SMALL:
             return f"{loops}, {too_small(found.nanoseconds)}", f": {_why_alone(found.alone, plan)}"
         case Extent.SERIAL_HERE:
             return f"{loops}, {found.extent}", f": {_why_alone(found.alone, plan)}"
         case Extent.PARTLY:
-            share = _percent(min(found.share, 1.0 - LITTLE))
+            share = _percent(min(found.share if shared is None else shared, 1.0 - LITTLE))
             details = f"; one worker runs the rest{_if_sizes(plan)}: {_why_alone(found.alone, plan)}"
             return f"{loops}, {found.extent}, {share}", details
         case Extent.SERIAL:

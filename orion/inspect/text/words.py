@@ -18,6 +18,7 @@ from orion.dependence.access import Choice
 from orion.ir.function import Function, written_names
 from orion.ir.nodes import Elements, Node, Var, every
 from orion.ir.program import LoopNest
+from orion.plan.parallelism import LITTLE
 from orion.plan.plan import Inspected, Listed, LoopPlan, Merged, Tiled, Weighed
 from orion.plan.source_plans import in_formulas
 from orion.reasons import CODES
@@ -123,6 +124,19 @@ def time_in_words(nanoseconds: float | None) -> str:
         amount, unit = amount / 1000, larger
     digits = 0 if amount >= 10 else 1 if amount >= 1 else 2
     return f"{amount:,.{digits}f} {unit}"
+
+
+def percent(part: float) -> str:
+    """A part of the work, for a narrow column.
+
+    >>> percent(1.0), percent(0.9951), percent(0.54), percent(0.002)
+    ('100 %', '>99 %', '54 %', '<1 %')
+    """
+    if part < 0.01:
+        return "<1 %"
+    if 0.99 < part < 1 - LITTLE / 5:
+        return ">99 %"
+    return f"{round(100 * part)} %"
 
 
 def names_quoted(words: str) -> frozenset[str]:

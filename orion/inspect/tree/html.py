@@ -6,10 +6,9 @@ import re
 from html import escape
 
 from orion.inspect.html.style import STYLE
-from orion.inspect.text.words import time_in_words
+from orion.inspect.text.words import percent, time_in_words
 from orion.inspect.tree.text import totals
 from orion.inspect.tree.view import Tree, TreeLine
-from orion.inspect.tree.words import percent
 
 
 def tree_html(tree: Tree) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from orion.inspect.text.words import time_in_words
+from orion.inspect.text.words import percent, time_in_words
 from orion.inspect.tree.view import MOST, Tree, TreeLine
-from orion.inspect.tree.words import INSIDE, percent
+from orion.inspect.tree.words import INSIDE
 
 HEADER, HOW = 34, 26
 """The least columns that a table has for headers of loops and for how they run, where these are that long."""

@@ -37,18 +37,24 @@ def place_of(span: Span) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Seconds of a call, and of the loops that stand for each place of its source."""
+    """Seconds of a call, and of the loops that stand for each place of its source. `shared` is the part of the loops'
+    seconds in which workers share a loop out, between 0 and 1; None where the loops took no time."""
 
     call: float
     loops: Mapping[Place, float]
+    shared: float | None = None
 
 
-def seconds_of(call: float, loops: Iterable[tuple[Span, float]]) -> Seconds:
-    """Return the seconds of a call and of its planned loops, added up by their places in the source."""
+def seconds_of(call: float, loops: Iterable[tuple[Span, float, bool]]) -> Seconds:
+    """Return the seconds of a call and of its planned loops, added up by their places in the source. Each loop comes
+    with its seconds and whether one worker runs it, though there are more."""
     found: dict[Place, float] = {}
-    for span, seconds in loops:
+    alone = 0.0
+    for span, seconds, is_alone in loops:
         found[place_of(span)] = found.get(place_of(span), 0.0) + seconds
-    return Seconds(call, found)
+        alone += seconds * is_alone
+    total = sum(found.values())
+    return Seconds(call, found, 1.0 - alone / total if total > 0.0 else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,8 @@ class Effect:
 class Tree:
     """The loops of a function in textual order, under its signature and verdict. `predicted` and `measured` are the
     seconds of the whole call, `unpredicted` says why the first are not known though the function was measured, and
-    `options` what options would change."""
+    `options` what options would change. `shared` is the part of the measured seconds that is shared out, else of the
+    predicted ones; None where neither is known."""
 
     function: str
     verdict: str
@@ -96,6 +103,7 @@ class Tree:
     measured: float | None = None
     options: tuple[Effect, ...] = ()
     unpredicted: str = ""
+    shared: float | None = None
 
     def in_letters(self, letters: Callable[[str], str]) -> Tree:
         """Return the tree in the characters that `letters` writes."""
@@ -260,12 +268,14 @@ def _is_of_arrays(loop: LoopPlan, types: Types) -> bool:
 def tree_of(plan: FunctionPlan, predicted: Seconds | None = None, measured: Seconds | None = None) -> Tree:
     """Return the tree of a planned function, with what is known of its seconds."""
     lines = placed_lines(plan, predicted, measured)
+    shared = next((one.shared for one in (measured, predicted) if one and one.shared is not None), None)
     return Tree(
         signature(plan),
-        in_users_words(where_the_work_is(plan), plan.program.function),
+        in_users_words(where_the_work_is(plan, shared), plan.program.function),
         tuple(line for _, line in lines),
         predicted.call if predicted else None,
         measured.call if measured else None,
+        shared=shared,
     )
 
 

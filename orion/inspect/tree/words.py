@@ -9,7 +9,7 @@ from orion.inspect.text.conflicts import conflicts_of, sizing_reasons
 from orion.inspect.text.parts import has_list, lines_of, part_in_words
 from orion.inspect.text.telling import blockers, scans_of
 from orion.inspect.text.where import too_small
-from orion.inspect.text.words import counted, in_written_names, lines_in_words, listed, names_quoted
+from orion.inspect.text.words import counted, in_written_names, lines_in_words, listed, names_quoted, percent
 from orion.ir.function import written_names
 from orion.ir.nodes import For, every, walk
 from orion.plan.explain import is_certain
@@ -48,19 +48,6 @@ def part_of_work(loop: LoopPlan, parts: Parts) -> float:
 def main_loop(group: Sequence[LoopPlan], parts: Parts) -> LoopPlan:
     """Return the costliest loop of the source among those that stand for one line, or the costliest statements."""
     return max(group, key=lambda loop: (is_of_source(loop), part_of_work(loop, parts)))
-
-
-def percent(part: float) -> str:
-    """A part of the work, for a narrow column.
-
-    >>> percent(1.0), percent(0.9951), percent(0.54), percent(0.002)
-    ('100 %', '>99 %', '54 %', '<1 %')
-    """
-    if part < 0.01:
-        return "<1 %"
-    if 0.99 < part < 1 - LITTLE / 5:
-        return ">99 %"
-    return f"{round(100 * part)} %"
 
 
 def how_it_runs(group: Sequence[LoopPlan], plan: FunctionPlan, parts: Parts, nanoseconds: float | None) -> str:
@@ -200,7 +187,7 @@ def _details(group: Sequence[LoopPlan], main: LoopPlan) -> Iterator[str]:
         yield f"taken apart into {len(main.parts)} parts"
     else:
         yield from _tiles(main_part(main), main)
-    if isinstance(main.form, Member):
+    if isinstance(main.form, Member) and main.form.fused_with.lines:
         yield f"as one with {lines_in_words(main.form.fused_with.lines)}"
     if main.nest.copied_in:
         copied = [f"`{one.array}`" for one in main.nest.copied_in]

@@ -109,7 +109,7 @@ class Scan:
 def scans_of(body: tuple[Stmt, ...], names: Collection[str], written: Collection[str]) -> tuple[Scan, ...] | None:
     """The scans that the scalars `names` are in an iteration; None where one of them is none. `written` are the arrays
     that the loop writes."""
-    depending = {*dependents(body, names), *written}
+    depending = dependents(body, {*names, *written})  # `z = b[i]` after `b[i] = s` depends on s
     found = []
     for name in sorted(names):
         changes = [*_changes(body, name)]
@@ -127,7 +127,8 @@ def scans_of(body: tuple[Stmt, ...], names: Collection[str], written: Collection
 
 
 def dependents(body: tuple[Stmt, ...], names: Collection[str]) -> set[str]:
-    """The scalars that may depend on some scalars, by what they are given or by whether they are."""
+    """Some scalars and arrays, and the scalars that may depend on them, by what they are given or by whether they
+    are."""
     found = {*names}
     while True:
         more = {name for statement in body for name in _depending(statement, found, guarded=False)} - found
