@@ -156,6 +156,16 @@ def give_way(typing: Any) -> Any:
     return types.void(), generate
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def rested(spins: int, most: int = SPINS_BEFORE_YIELD) -> int:  # pragma: no cover - compiled
+    """Wait a little before looking again, after `most` times without the core. How often it was done by then."""
+    if spins + 1 < most:
+        pause()
+    else:
+        give_way()
+    return spins + 1
+
+
 # ------------------------------------------------------------ looking up
 
 
@@ -247,6 +257,12 @@ def is_to_leave(control: Any) -> bool:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
+def must_leave(control: Any) -> bool:  # pragma: no cover - compiled
+    """The same at little cost where there is no alarm."""
+    return is_left(control) or (is_alarmed(control) and is_to_leave(control))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
 def has_raised(control: Any) -> bool:  # pragma: no cover - compiled
     """Whether a signal handler raised in this thread."""
     return bool(control[RAISED] == this_thread())
@@ -267,13 +283,9 @@ def is_ready(
         needed = round + 1 - lags[k]
         spins = 0
         while load_acquire(done, flag) < needed:
-            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            if must_leave(control):
                 return False
-            spins += 1
-            if spins < SPINS_BEFORE_YIELD:
-                pause()
-            else:
-                give_way()
+            spins = rested(spins)
     return not is_left(control)
 
 
