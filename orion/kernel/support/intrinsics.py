@@ -259,7 +259,7 @@ def is_to_leave(control: Any) -> bool:  # pragma: no cover - compiled
 @register_jitable  # type: ignore[untyped-decorator]
 def must_leave(control: Any) -> bool:  # pragma: no cover - compiled
     """The same at little cost where there is no alarm."""
-    return is_left(control) or (is_alarmed(control) and is_to_leave(control))
+    return bool(is_left(control) or (is_alarmed(control) and is_to_leave(control)))
 
 
 @register_jitable  # type: ignore[untyped-decorator]

@@ -143,7 +143,7 @@ def work_out(
     moved, last = all_posts[(count & 1) * workers + worker], posts[worker]
     for e in range(n):
         moved[e] = alpha * (last[e] - before[e])
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 @register_jitable  # type: ignore[untyped-decorator]
@@ -160,7 +160,7 @@ def work_out_last(
         moved[e] = alpha * (last[e] - before[e])
         if moved[e] - moved[e] != 0:  # infinite, or not a number
             wrong = e
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -248,7 +248,7 @@ def settle_array(
     there = with_posts(clocks, notes, notes[COUNT])
     rank, n = rank_in(there, notes[WORKER]), len(shared)
     wrong = move_part(posts, before, shared, there, rank * n // len(there), (rank + 1) * n // len(there), alpha)
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 # ------------------------------------------------------------ workers of other nodes

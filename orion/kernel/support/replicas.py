@@ -99,7 +99,7 @@ def pull_freely(own: Any, centre: Any, alpha: float, number: int, control: Any) 
             wrong = e
         mine[e] -= difference
         shared[e] += difference
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -233,7 +233,7 @@ def pull_all(
             if total[e] - total[e] != 0:
                 wrong = first + e
             shared[first + e] += total[e]
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -253,7 +253,7 @@ def average(
             if total[e] - total[e] != 0:
                 wrong = first + e
         spread_out(all_copies, there, first, size, shared)
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -276,7 +276,7 @@ def average_with_momentum(
             if difference - difference != 0:  # infinite, or not a number
                 wrong = first + e
         spread_out(all_copies, there, first, size, shared)
-    return are_numbers(number, wrong, control)
+    return bool(are_numbers(number, wrong, control))
 
 
 @register_jitable  # type: ignore[untyped-decorator]
