@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -17,7 +18,7 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
 from orion.runtime.threads.again import MISSED, RunAgain, compile_again, may_run_again
-from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally, run_timed
 from orion.runtime.threads.elastic import ElasticRun
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
@@ -167,7 +168,8 @@ class LocalBackend:
             self._pool = Pool()
         if recording is not None or prepared.is_single_loop:  # times are those of the workers that it began with
             call.noted.counts.append((0.0, workers))
-            returned = run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
+            run_part = None if recording is None else partial(run_timed, recording)
+            returned = run_locally(prepared, loaded, arguments, self._pool, self._watch, run_part)
             call.noted.updates = loaded.memory.all_notes()
             return returned
         run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, call.noted)
