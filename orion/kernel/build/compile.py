@@ -76,11 +76,6 @@ class CompiledKernel:
         """That function (`KernelSource.receives`)."""
         return self.module.receive
 
-    def machine_code(self) -> str:
-        """The assembly of the kernel."""
-        dispatcher = getattr(self.module, self.source.entry)
-        return "\n".join(dispatcher.inspect_asm().values())
-
 
 def compile_kernel(source: KernelSource) -> CompiledKernel:
     """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
