@@ -45,7 +45,7 @@ class KernelWalk:
         self._packer.pack(block, (extents, control, *arguments))
 
     def put(self, block: NDArray[np.int64], position: int, argument: Any) -> None:
-        """Put the kernel's argument at that position into a block."""
+        """Put the kernel's scalar at that position into a block."""
         self._packer.put(block, AHEAD + position, argument)
 
     def __call__(
