@@ -88,7 +88,8 @@ class Scalarizer:
         inner = partial(self.part, shape=self.shape_of(target)) if is_matrix else partial(self.element, length=length)
         place = inner(target)
         assert isinstance(place, Subscript)
-        return [*self.before, self.loop(replace(statement, target=place, value=inner(value)), target)]
+        new = replace(statement, target=place, value=inner(value))  # this may add to what comes before
+        return [*self.before, self.loop(new, target)]
 
     def shape_of(self, matrix: Expr) -> tuple[int, ...]:
         """The lengths of a matrix for this call."""
