@@ -15,7 +15,7 @@ from orion.errors import OutOfBoundsError
 from orion.ir.recent import Recent
 from orion.ir.signature import is_wide
 from orion.prepared_call import Prepared
-from orion.runtime.backend import RunsAgain
+from orion.runtime.backend import ProgramCall, RunsAgain
 from orion.runtime.failures import with_place
 from orion.runtime.returned import resolved
 from orion.runtime.session import Session, current_session
@@ -95,5 +95,5 @@ def again_for(
     scalars is new in each."""
     if prepared.rows or prepared.watched:
         return None
-    run = session.again(prepared.program, recent, arguments, prepared.local.alike())
+    run = session.again(ProgramCall(prepared.program, arguments), recent, prepared.local.alike())
     return None if run is None else Again(prepared, recent, is_current, session, [*arguments], run)

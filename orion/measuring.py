@@ -29,7 +29,7 @@ from orion.prepared_call import Prepared
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.sampled import SampledWorker, Sampling
-from orion.runtime.threads.backend import LoadedProgram, load_program, run_by, run_locally, worker_of
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally, worker_of
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
 from orion.runtime.walk import UnpredictableError, count_rounds
@@ -196,7 +196,7 @@ class Measuring:
                 raise
 
         with on_copies(self.prepared, self.arguments) as copies:
-            run_by(run, self.program, loaded, copies, self.pool, self.watch)
+            run_locally(self.program, loaded, copies, self.pool, self.watch, run)
 
     def _keep(self, sampling: Sampling, loaded: LoadedProgram) -> None:
         """Keep the least times of a run by one worker."""

@@ -21,6 +21,7 @@ from orion.ir.types import Shapes
 from orion.passes.delinearize import as_rows
 from orion.plan.plan import Inspected
 from orion.planned import Plan
+from orion.runtime.backend import ProgramCall
 from orion.runtime.failures import with_place
 from orion.runtime.local_arrays import LocalArrays
 from orion.runtime.prepared import PreparedProgram
@@ -96,11 +97,11 @@ class Prepared:
         return in_rows(arguments, self.rows)
 
     def run(self, arguments: Mapping[str, Any], session: Session, *noting: Any) -> Any:
-        """Run it in a session: arrays change in place, the function's result is returned. `noting` as `Session.run`."""
+        """Run it in a session: arrays change in place, the function's result is returned. `noting` as `ProgramCall`."""
         own, function = self.local.take() if self.local.specs else {}, self.program.program.function
         try:
             with as_before(arguments, function.late):
-                returned = session.run(self.program, {**self.given(arguments), **own}, *noting)
+                returned = session.run(ProgramCall(self.program, {**self.given(arguments), **own}, *noting))
             return resolved(returned, {**arguments, **own}, function)
         except OutOfBoundsError as error:
             raise with_place(error, arguments, function) from None

@@ -19,7 +19,7 @@ from orion.frontend.parse import parse_function
 from orion.ir.nodes import Const, Range
 from orion.ir.program import Program
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType
-from orion.kernel.build.compile import compile_kernel
+from orion.kernel.build.compile import CompiledKernel, compile_kernel
 from orion.kernel.calling import CONTROL_SIZE, FLAG_STRIDE, KernelSource, Walk
 from orion.kernel.emit.kernel import emit_kernel
 from orion.passes.split import split_program
@@ -28,6 +28,11 @@ from orion.plan.deal import Even
 from orion.plan.plan import LoopPlan, Uncut, Written
 from orion.plan.relaxed import NOT_RELAXED
 from orion.typing.infer import infer_types
+
+
+def assembly(kernel: CompiledKernel) -> str:
+    """The assembly of a kernel."""
+    return "\n".join(getattr(kernel.module, kernel.source.entry).inspect_asm().values())
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,9 @@ def test_what_is_put_later_is_where_it_would_have_been():
     a, one = np.zeros((3, 4)), packer(types.int64, FLOATS, types.float64)
     later = one.block([None, None, None])
     assert not later.any()
-    for position, value in enumerate((7, a, 2.5)):
-        one.put(later, position, value)
+    one.pack(later, [None, a, None])
+    one.put(later, 0, 7)
+    one.put(later, 2, 2.5)
     np.testing.assert_array_equal(later, one.block([7, a, 2.5]))
 
 
@@ -79,7 +80,7 @@ def test_other_arrays_than_were_compiled_for_are_refused(wrong):
     with pytest.raises(TypeError, match="a kernel for arrays"):
         packer(FLOATS).block([wrong])
     with pytest.raises(TypeError, match="a kernel for arrays"):
-        packer(FLOATS).put(np.zeros(5, np.int64), 0, wrong)
+        packer(FLOATS).pack(np.zeros(5, np.int64), [wrong])
 
 
 @pytest.mark.parametrize("shape", [(1, 4), (4, 1), (1, 1), (0, 4), (4, 0)])

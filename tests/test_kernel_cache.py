@@ -406,7 +406,7 @@ def test_names_differ_by_the_settings_of_numba(folder, monkeypatch):
 
 WIDTH = """
 import numpy as np
-from tests.kernel_loops import make_loop, run_loop
+from tests.kernel_loops import assembly, make_loop, run_loop
 from orion.kernel.build.compile import compile_kernel
 
 def scale(x, y):
@@ -419,7 +419,7 @@ kernel = compile_kernel(loop.source)
 run_loop(loop, kernel.walk)
 assert x.tolist() == [2.0 * k + 1 for k in range(100)]
 is_made = bool(kernel.module.tile.stats.cache_misses)
-print(kernel.module.__name__, is_made, is_made and "ymm" in kernel.machine_code())  # what is found has no text
+print(kernel.module.__name__, is_made, is_made and "ymm" in assembly(kernel))  # what is found has no text
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from orion.kernel.build.compile import compile_kernel
 from orion.kernel.support.vectors import LANES, native_lanes
-from tests.kernel_loops import Ratings, compiled, kernel_cache, make_loop, mf, run_loop
+from tests.kernel_loops import Ratings, assembly, compiled, kernel_cache, make_loop, mf, run_loop
 
 __all__ = ["kernel_cache"]
 
@@ -140,7 +140,7 @@ def dot_by_hand(A, B, o):
 
 
 def machine_code(function, *arguments, **options):
-    return compile_kernel(make_loop(function, *arguments, **options).source).machine_code()
+    return assembly(compile_kernel(make_loop(function, *arguments, **options).source))
 
 
 def instructions(code, name, registers=WIDEST):

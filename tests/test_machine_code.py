@@ -20,7 +20,7 @@ import pytest
 import orion
 from orion.kernel.build import compile as compiling
 from orion.kernel.support.vectors import LANES
-from tests.kernel_loops import kernel_cache
+from tests.kernel_loops import assembly, kernel_cache
 
 __all__ = ["kernel_cache"]
 
@@ -229,7 +229,7 @@ def machine_code(monkeypatch, function, *arguments):
         copies = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
         orion.parallel_for(function)(*copies)
     assert found
-    return "\n".join(kernel.machine_code() for kernel in found)
+    return "\n".join(map(assembly, found))
 
 
 def innermost_loops(code):

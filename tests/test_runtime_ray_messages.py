@@ -19,6 +19,7 @@ from orion.arrays.dense import array
 from orion.arrays.storage import IN_MEMORY
 from orion.errors import WorkerLostError
 from orion.kernel.calling import ABORT, GO
+from orion.runtime.backend import ProgramCall
 from orion.runtime.memory import RunMemory
 from orion.runtime.ray import orders
 from orion.runtime.ray.between import nothing_between
@@ -353,13 +354,13 @@ def test_an_actor_is_told_again_until_a_run_has_ended_well(team):
     program = prepared_program(function, arguments)
     team.group.error = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        team.run(program, arguments)
+        team.run(ProgramCall(program, arguments))
     gc.collect()  # the traceback
     arguments["W"] = integers(60)
-    team.run(program, arguments)
+    team.run(ProgramCall(program, arguments))
     arguments["H"] = integers(40)
-    team.run(program, arguments)
-    team.run(program, arguments)
+    team.run(ProgramCall(program, arguments))
+    team.run(ProgramCall(program, arguments))
     assert [[order.prepared for order in orders] for orders in team.group.orders] == [
         [True, True], [True, True], [False, False], [False, False],
     ]  # fmt: skip
@@ -369,7 +370,7 @@ def test_an_actor_is_told_again_until_a_run_has_ended_well(team):
 def test_what_is_told_of_programs_does_not_grow(team):
     for _ in range(3):
         function, arguments = cases()["rotated"]
-        team.run(prepared_program(function, arguments), arguments)
+        team.run(ProgramCall(prepared_program(function, arguments), arguments))
         function._preparations.plain._prepared.clear()
     assert [len(orders[0].ended) for orders in team.group.orders] == [0, 1, 1]
     assert not any(news.programs for news in team._news)
@@ -381,7 +382,7 @@ def test_a_team_that_is_closed_keeps_no_arrays(team):
     function, arguments = cases()["rotated"]
     arguments["W"] = array(arguments["W"])
     program = prepared_program(function, arguments)
-    team.run(program, arguments)
+    team.run(ProgramCall(program, arguments))
     copy = ref(team._store._copies.get(arguments["H"])[1])
     store = ref(team._store)
     team.close()

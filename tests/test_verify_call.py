@@ -86,9 +86,9 @@ def disturbed(monkeypatch):
     run = LocalBackend.run
 
     def set_up(change, *, one_worker=False):
-        def disturbing(backend, prepared, arguments, *others):
-            returned = run(backend, prepared, arguments, *others)
-            return change(arguments, returned) if one_worker or backend.workers > 1 else returned
+        def disturbing(backend, call):
+            returned = run(backend, call)
+            return change(call.arguments, returned) if one_worker or backend.workers > 1 else returned
 
         monkeypatch.setattr(LocalBackend, "run", disturbing)
 

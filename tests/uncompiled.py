@@ -334,8 +334,9 @@ def compare_exchange(array: Any, index: int, expected: int, value: int) -> bool:
     return is_so
 
 
-def give_way() -> None:
+def rested(spins: int, most: int) -> int:
     time.sleep(0)
+    return spins + 1
 
 
 def load_acquire(array: Any, index: int) -> Any:
@@ -352,8 +353,8 @@ OF_TABLE = {
 TAKING: dict[str, Any] = {
     **STAND_INS, **{name: getattr(taking, name) for name in ("FLAG_STRIDE", "IMPATIENCE", "LEFT", "LOOKED_AT")},
     **{name: getattr(taking, name) for name in ("NO_MORE", "PATIENCE", "SPINS_BEFORE_YIELD")},
-    "compare_exchange": compare_exchange, "give_way": give_way, "load_acquire": load_acquire, "pause": give_way,
-    "tell_end": told_one_by_one,
+    "compare_exchange": compare_exchange, "load_acquire": load_acquire, "must_leave": STAND_INS["is_left"],
+    "rested": rested, "tell_end": told_one_by_one,
 }  # fmt: skip
 """What `take` calls. Itself it is what is compiled otherwise."""
 

@@ -10,7 +10,7 @@ holds the addresses of arrays: whoever has a block keeps the arrays.
 
     block = walk.block(extents, control, arguments)      # arguments that are None are put later
     walk.pack(block, extents, control, arguments)        # others, in the same block
-    walk.put(block, position, argument)                  # what is another one in each round
+    walk.put(block, position, argument)                  # a scalar that is another one in each round
     walk(block, tiles, round, wait_offsets, waits, lags, done, control)
 
 - `tiles`, int64 (n,): the tiles of this worker in the order in which it runs them, `Schedule.order[worker]`.

@@ -47,7 +47,7 @@ from orion.runtime.parts import LoopPart
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recorder
 from orion.runtime.profile.sampled import Sampling
-from orion.runtime.threads.backend import LoadedProgram, load_program, run_by, run_locally
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
 from orion.runtime.worker import AbortedError
 from orion.schedule.schedule import Ints
 from orion.simulate import slowdown
@@ -296,7 +296,7 @@ class _OnKinds:
                     copies[name] = array
                 files.drop()
             leave_caches()
-            run_by(run, prepared.program, loaded, copies, self.measuring.pool, self.measuring.watch)
+            run_locally(prepared.program, loaded, copies, self.measuring.pool, self.measuring.watch, run)
             flush = dict.fromkeys(self.arrays, 0.0) if files is None else files.flush()
         return Run(tiles_of_workers(samplings), whole_of_workers(samplings), flush, samplings[0].run)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from orion.aside import aside
+from orion.dataclass import dataclass, field
 from orion.errors import OrionError, RescaledError
 from orion.ir.recent import Recent
 from orion.runtime.local_arrays import LocalArray
@@ -16,7 +18,7 @@ from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
 from orion.runtime.threads.again import MISSED, RunAgain, compile_again, may_run_again
-from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally
+from orion.runtime.threads.backend import LoadedProgram, load_program, run_locally, run_timed
 from orion.runtime.threads.elastic import ElasticRun
 from orion.runtime.threads.pool import Pool
 from orion.runtime.threads.watch import Watch
@@ -28,6 +30,17 @@ RunsAgain = Callable[[Sequence[object], Mapping[str, LocalArray]], Any]
 """Runs a program for arguments by position, and arrays that it makes."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramCall:
+    """A program to run on the arrays in `arguments`, in place. Times are taken where there is a `recording`; `noted` is
+    told how it went."""
+
+    prepared: PreparedProgram
+    arguments: Mapping[str, object]
+    recording: Recording | None = None
+    noted: Noted = field(default_factory=Noted)
+
+
 class Backend(Protocol):
     """Workers that can run programs."""
 
@@ -35,15 +48,8 @@ class Backend(Protocol):
     def workers(self) -> int:
         """The number of workers that programs are planned for."""
 
-    def run(
-        self,
-        prepared: PreparedProgram,
-        arguments: Mapping[str, object],
-        recording: Recording | None = None,
-        noted: Noted | None = None,
-    ) -> Any:
-        """Run a program on the arrays in `arguments`, in place, and return its result. Times are taken where there is a
-        `recording`. `noted` is told how it went."""
+    def run(self, call: ProgramCall) -> Any:
+        """Run a program, and return its result."""
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """A program as its tiles are dealt out to the workers now: what the next call is to run."""
@@ -51,15 +57,9 @@ class Backend(Protocol):
     def between_runs(self, action: Callable[[], R]) -> R:
         """Call `action` while no program runs, and return what it returns."""
 
-    def again(
-        self,
-        prepared: PreparedProgram,
-        recent: Recent,
-        arguments: Mapping[str, object],
-        own: Mapping[str, LocalArray],
-    ) -> RunsAgain | None:
-        """What runs a program again that has run, for positional arguments like these, and gives MISSED where the
-        arrays are others; None where there is no such."""
+    def again(self, call: ProgramCall, recent: Recent, own: Mapping[str, LocalArray]) -> RunsAgain | None:
+        """What runs a program again that has run, for positional arguments like these, which are `recent`, and gives
+        MISSED where the arrays are others; None where there is no such."""
 
     def scale(self, workers: int) -> None:
         """Have so many workers from the next run on; a run under way goes on with them where it can, else they are had
@@ -86,16 +86,10 @@ class LocalBackend:
         self._is_closed = False
         self._seconds: WeakKeyDictionary[PreparedProgram, float] = WeakKeyDictionary()
 
-    def run(
-        self,
-        prepared: PreparedProgram,
-        arguments: Mapping[str, object],
-        recording: Recording | None = None,
-        noted: Noted | None = None,
-    ) -> Any:
+    def run(self, call: ProgramCall) -> Any:
         """Run a program. One at a time: a second caller, in another thread, waits."""
         try:
-            return self._turn.run(lambda: self._run(prepared, arguments, recording, noted))
+            return self._turn.run(lambda: self._run(call))
         finally:
             if self._is_closed:  # a call of another thread, which began before that: it has started workers anew
                 self._turn.close()
@@ -108,14 +102,9 @@ class LocalBackend:
         """Call `action` while no program runs."""
         return self._turn.run(action)
 
-    def again(
-        self,
-        prepared: PreparedProgram,
-        recent: Recent,
-        arguments: Mapping[str, object],
-        own: Mapping[str, LocalArray],
-    ) -> RunsAgain | None:
+    def again(self, call: ProgramCall, recent: Recent, own: Mapping[str, LocalArray]) -> RunsAgain | None:
         """What runs a program again that has no more than arrays and scalars anew; else None."""
+        prepared = call.prepared
         loaded = self._loaded.get(prepared)
         if loaded is None or self._is_elastic(prepared) or not may_run_again(prepared, loaded):
             return None
@@ -123,7 +112,9 @@ class LocalBackend:
             aside(lambda: compile_again(loaded.workers))
         except OrionError:  # the compiler was switched off, or has no folder any more
             return None
-        made = self._turn.run(lambda: RunAgain(prepared, loaded, recent, arguments, own))  # it uses parts that runs use
+        made = self._turn.run(
+            lambda: RunAgain(prepared, loaded, recent, call.arguments, own)
+        )  # it uses parts that runs use
 
         def again(given: Sequence[object], own: Mapping[str, LocalArray]) -> Any:
             is_loaded = self._loaded_for == self.workers and self._loaded.get(prepared) is loaded
@@ -159,15 +150,9 @@ class LocalBackend:
         self._is_closed = True
         self._turn.close()
 
-    def _run(
-        self,
-        prepared: PreparedProgram,
-        arguments: Mapping[str, object],
-        recording: Recording | None,
-        noted: Noted | None,
-    ) -> Any:
+    def _run(self, call: ProgramCall) -> Any:
         self._scaled()
-        noted = Noted() if noted is None else noted
+        prepared, arguments, recording = call.prepared, call.arguments, call.recording
         if recording is not None:
             recording.enter(prepared, arguments)
         asked = self._loaded_for
@@ -182,11 +167,12 @@ class LocalBackend:
         if self._pool is None:
             self._pool = Pool()
         if recording is not None or prepared.is_single_loop:  # times are those of the workers that it began with
-            noted.counts.append((0.0, workers))
-            returned = run_locally(prepared, loaded, arguments, self._pool, self._watch, recording)
-            noted.updates = loaded.memory.all_notes()
+            call.noted.counts.append((0.0, workers))
+            run_part = None if recording is None else partial(run_timed, recording)
+            returned = run_locally(prepared, loaded, arguments, self._pool, self._watch, run_part)
+            call.noted.updates = loaded.memory.all_notes()
             return returned
-        run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, noted)
+        run = ElasticRun(prepared, loaded, arguments, lambda: self.workers, asked, call.noted)
         start = perf_counter()
         try:
             return run.on(self._pool, self._watch)

@@ -27,6 +27,10 @@ class Barrier:
     lags: Ints
     order: tuple[Ints, ...]
 
+    def walked_by(self, worker: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """The tiles of a worker, and what tiles wait for."""
+        return self.order[worker], self.wait_offsets, self.waits, self.lags
+
 
 @cache
 def make_barrier(workers: int) -> Barrier:

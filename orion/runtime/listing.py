@@ -14,7 +14,7 @@ import numpy as np
 
 from orion.dependence.inspection import END, ENDS, FIRST, PLACES, Inspectable, Ints
 from orion.own_threads import OwnPool
-from orion.runtime.backend import LocalBackend
+from orion.runtime.backend import LocalBackend, ProgramCall
 from orion.runtime.prepared import PreparedProgram
 
 MOST_ACCESSES = 1 << 27
@@ -47,7 +47,7 @@ def listed(
         def all_parts(room: Sequence[Ints]) -> float:
             begin = perf_counter_ns()
             works = [
-                partial(one.run, program, given_part(inspectable, arguments, part, ends[part], own))
+                partial(one.run, ProgramCall(program, given_part(inspectable, arguments, part, ends[part], own)))
                 for one, part, own in zip(backends, parts, room, strict=True)
             ]
             _run_all(threads, works)

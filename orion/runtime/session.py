@@ -21,13 +21,13 @@ from orion.cores import cores
 from orion.dataclass import dataclass, replace
 from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
 from orion.ir.recent import Recent
-from orion.runtime.backend import Backend, LocalBackend, RunsAgain
+from orion.runtime.backend import Backend, LocalBackend, ProgramCall, RunsAgain
 from orion.runtime.checkpoints import Checkpoints
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.collector import Collector
 from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import CallRecord, Noted
+from orion.runtime.profile.records import CallRecord
 from orion.tracebacks import ends_in_users_line
 
 R = TypeVar("R")
@@ -76,25 +76,18 @@ class Session:
         """True if loops use every worker wherever that is legal, whatever the predicted cost."""
         return self.settings.force_parallel
 
-    def run(
-        self,
-        prepared: PreparedProgram,
-        arguments: Mapping[str, object],
-        recording: Recording | None = None,
-        noted: Noted | None = None,
-    ) -> Any:
-        """Run a program and return what the user's function returns; arrays change in place. Times are taken where
-        there is a `recording`; `noted` is told how it went.
+    def run(self, call: ProgramCall) -> Any:
+        """Run a program and return what the user's function returns.
 
-        `arguments` has a value for every parameter of the function, of checked types, layouts and bounds, without
+        `call.arguments` has a value for every parameter of the function, of checked types, layouts and bounds, without
         aliases. Raises the first error of any worker, `OutOfBoundsError` for a subscript that is checked at run time,
         `WorkerLostError`, and KeyboardInterrupt, once all workers have left the program; the session can be used after
         each.
         """
         try:
-            return self._backend.run(prepared, arguments, recording, noted)
+            return self._backend.run(call)
         except BaseException as error:
-            self.failed(error, prepared, arguments)
+            self.failed(error, call.prepared, call.arguments)
             raise
 
     def failed(self, error: BaseException, prepared: PreparedProgram, arguments: Mapping[str, object]) -> None:
@@ -103,16 +96,10 @@ class Session:
         if isinstance(error, WorkerLostError) and error.lost:
             error.add_note(self.checkpoints.told_of(arguments[name] for name in error.lost))
 
-    def again(
-        self,
-        prepared: PreparedProgram,
-        recent: Recent,
-        arguments: Mapping[str, object],
-        own: Mapping[str, LocalArray],
-    ) -> RunsAgain | None:
+    def again(self, call: ProgramCall, recent: Recent, own: Mapping[str, LocalArray]) -> RunsAgain | None:
         """Return a runner of the same program for arguments like these, by position, and local arrays like these; None
         if there is none."""
-        return self._backend.again(prepared, recent, arguments, own)
+        return self._backend.again(call, recent, own)
 
     def after_call(self) -> None:
         """Write the automatic checkpoints that are due, once a call has ended."""

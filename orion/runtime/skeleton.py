@@ -47,7 +47,7 @@ def make_skeleton(prepared: PreparedProgram, followed: Sequence[Followed] = (), 
     function = prepared.program.function
     writer = _writer(prepared, followed, with_bars=bars is not None)
     lines = writer.lines()
-    text = _joined(lines)
+    text = "\n".join(text for text, _ in lines) + "\n"
     file = f"<orion skeleton of {function.name}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     names, space = writer.names, writer.names.space() | {writer.bars: bars}
@@ -82,16 +82,7 @@ def _line_of(error: Exception, file: str, lines: Sequence[Line]) -> Line:
     return lines[inside[-1].lineno - 1] if inside and inside[-1].lineno else ("", None)
 
 
-def skeleton_source(prepared: PreparedProgram, followed: Sequence[Followed] = ()) -> str:
-    """The skeleton as Python text, helper functions first."""
-    return _joined(_writer(prepared, followed).lines())
-
-
-def _joined(lines: Sequence[Line]) -> str:
-    return "\n".join(text for text, _ in lines) + "\n"
-
-
-def _writer(prepared: PreparedProgram, followed: Sequence[Followed], *, with_bars: bool = False) -> _Writer:
+def _writer(prepared: PreparedProgram, followed: Sequence[Followed], *, with_bars: bool) -> _Writer:
     function = prepared.program.function
     shown = {bar.line: number for number, bar in reversed([*enumerate(function.bars)])} if with_bars else {}
     return _Writer(
@@ -138,7 +129,7 @@ class _Writer:
         kept = [self.names.own["kept"]] if function.accumulated else []
         params = (self.worker, *map(self.names.variable, function.params), *kept)
         lines.append((f"def {self.names.entry}({', '.join(params)}):", None))
-        lines += [(text, None) for text in self.first_values("    ")]
+        lines += [(text, None) for text in self.first_values()]
         if not kept:
             return lines + self.block(steps, "    ")
         numbers = (f"({', '.join(map(self.names.variable, one.names))},)" for one in function.accumulated)
@@ -146,7 +137,7 @@ class _Writer:
         lines += self.block(steps, "        ")
         return [*lines, ("    finally:", None), (f"        {kept[0]}[:] = [{', '.join(numbers)}]", None)]
 
-    def first_values(self, indent: str) -> list[str]:
+    def first_values(self) -> list[str]:
         """Values for the locals that a loop hands out, or may need, but need not have one before it (`last` of `last =
         a[i]`)."""
         function, loops = self.prepared.program.function, self.prepared.loops
@@ -154,7 +145,7 @@ class _Writer:
         exposed = exposed_reads(function.body, function.params)
         names |= exposed.keys() & {name for loop in loops for name in loop.inputs}
         names -= {*function.params, *dict(function.constants)}
-        return [f"{indent}{self.names.variable(name)} = 0" for name in sorted(names)]
+        return [f"    {self.names.variable(name)} = 0" for name in sorted(names)]
 
     def block(self, steps: tuple[Step, ...], indent: str) -> list[Line]:
         """The lines of some steps, with those that are followed as calls."""

@@ -86,7 +86,11 @@ class Worker:
     def walk(self, part: LoopPart) -> None:
         """Run the tiles of this worker in the present round of a loop. AbortedError where the loop was left."""
         part.run(part.walked)
-        if part.flags[1].item(0) != GO:
+        self.check(part)
+
+    def check(self, part: LoopPart) -> None:
+        """AbortedError, for all workers, where a loop was left."""
+        if part.control.item(0) != GO:
             self.memory.abort()
             raise AbortedError
 
@@ -114,9 +118,8 @@ class Worker:
         part = self.followed[number]
         if self.pending:
             self.meet()
-        barrier = make_barrier(self.workers)
-        waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-        meeting = (NO_BLOCK, NO_BLOCK, barrier.order[self.number], *waits, self.memory.meeting, self.memory.control[-1])
+        walked = make_barrier(self.workers).walked_by(self.number)
+        meeting = (NO_BLOCK, NO_BLOCK, *walked, self.memory.meeting, self.memory.control[-1])
         self.barriers = part.go_on(following, meeting, (self.number, self.barriers), starts)
         if any(loop.control.item(0) != GO for loop in part.parts) or self.memory.control.item(-1, 0) != GO:
             self.memory.abort()
@@ -134,9 +137,8 @@ class Worker:
         """Wait for all workers: what they wrote before is seen by all after, the outputs of the loop that was
         just `finished` too. AbortedError where the run was aborted.
         """
-        barrier = make_barrier(self.workers)
-        waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
-        self._wait(barrier.order[self.number], self.barriers, waits, self.memory.meeting, self.memory.control[-1])
+        tiles, offsets, waits, lags = make_barrier(self.workers).walked_by(self.number)
+        self._wait(tiles, self.barriers, (offsets, waits, lags), self.memory.meeting, self.memory.control[-1])
         self.barriers += 1
         self.pending.clear()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import build_definitions, guard
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 from numba.core.untyped_passes import IRProcessing, TranslateByteCode
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 from orion.kernel.build.differing import first_of
 from orion.kernel.build.local_functions import refuse_local_defaults, refuse_unbindable
@@ -138,26 +139,28 @@ def _one(function: Any) -> Implementation:
     return lambda a: function(a)  # noqa: PLW0108
 
 
-def _square(a: Any) -> Any:
+def _stands_for(function: Callable[[Any], Any]) -> Callable[[Callable[[Any], Implementation]], Any]:
+    """Decorate what says by a number's type what is compiled in place of a function: a stand-in that is called."""
+
+    def decorate(implementation: Callable[[Any], Implementation]) -> Any:
+        def stand_in(a: Any) -> Any:
+            return function(a)
+
+        overload(stand_in, strict=False)(implementation)
+        return update_wrapper(stand_in, implementation)
+
+    return decorate
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _square(a: Any) -> Any:  # pragma: no cover
+    if abs(float(a)) > 3e9:
+        raise OverflowError
     return a * a
 
 
-@overload(_square, strict=False)  # type: ignore[untyped-decorator]
-def _square_of(a: Any) -> Any:
-    def square(a: Any) -> Any:  # pragma: no cover
-        if abs(float(a)) > 3e9:
-            raise OverflowError
-        return a * a
-
-    return square
-
-
-def _single(a: Any) -> Any:
-    return np.float32(a)
-
-
-@overload(_single, strict=False)  # type: ignore[untyped-decorator]
-def _single_of(a: Any) -> Any:
+@_stands_for(np.float32)
+def _single(a: Any) -> Implementation:
     if unliteral(a) == FLOAT:
         return _one(np.float32)
 
@@ -169,18 +172,11 @@ def _single_of(a: Any) -> Any:
     return single
 
 
-def _double(a: Any) -> Any:
+@register_jitable  # type: ignore[untyped-decorator]
+def _double(a: Any) -> Any:  # pragma: no cover
+    if not -EXACT_IN_DOUBLE <= a <= EXACT_IN_DOUBLE:
+        raise OverflowError
     return np.float64(a)
-
-
-@overload(_double, strict=False)  # type: ignore[untyped-decorator]
-def _double_of(a: Any) -> Any:
-    def double(a: Any) -> Any:  # pragma: no cover
-        if not -EXACT_IN_DOUBLE <= a <= EXACT_IN_DOUBLE:
-            raise OverflowError
-        return np.float64(a)
-
-    return double
 
 
 def _operation(function: Any, left: bool, right: bool) -> Any:
@@ -207,48 +203,29 @@ OPERATIONS = {
 # ------------------------------------------------------------ functions of one number
 
 
-def _negative(a: Any) -> Any:
-    return -a
-
-
-@overload(_negative, strict=False)  # type: ignore[untyped-decorator]
-def _negative_of(a: Any) -> Any:
+@_stands_for(operator.neg)
+def _negative(a: Any) -> Implementation:
     if unliteral(a) in (FLOAT, SINGLE):
         return _one(operator.neg)
     return _one(_subtracted_from_zero) if unliteral(a) == INT else None
 
 
-def _subtracted_from_zero(a: Any) -> Any:
+@register_jitable  # type: ignore[untyped-decorator]
+def _subtracted_from_zero(a: Any) -> Any:  # pragma: no cover
+    if a == -(2**63):
+        raise OverflowError
     return -a
 
 
-@overload(_subtracted_from_zero, strict=False)  # type: ignore[untyped-decorator]
-def _subtracted_of(a: Any) -> Any:
-    def negated(a: Any) -> Any:  # pragma: no cover
-        if a == -(2**63):
-            raise OverflowError
-        return -a
-
-    return negated
-
-
-def _absolute(a: Any) -> Any:
-    return abs(a)
-
-
-@overload(_absolute, strict=False)  # type: ignore[untyped-decorator]
-def _absolute_of(a: Any) -> Any:
+@_stands_for(abs)
+def _absolute(a: Any) -> Implementation:
     if unliteral(a) in (FLOAT, SINGLE):
         return _one(abs)
     return (lambda a: _subtracted_from_zero(a) if a < 0 else a) if unliteral(a) == INT else None
 
 
-def _integer(a: Any) -> Any:
-    return int(a)
-
-
-@overload(_integer, strict=False)  # type: ignore[untyped-decorator]
-def _integer_of(a: Any) -> Any:
+@_stands_for(int)
+def _integer(a: Any) -> Implementation:
     kind = unliteral(a)
     if kind in (FLOAT, SINGLE):
 
@@ -261,21 +238,13 @@ def _integer_of(a: Any) -> Any:
     return _one(np.int64) if kind in (*INTEGERS, TRUTH) else None
 
 
-def _float(a: Any) -> Any:
-    return float(a)
-
-
-@overload(_float, strict=False)  # type: ignore[untyped-decorator]
-def _float_of(a: Any) -> Any:
+@_stands_for(float)
+def _float(a: Any) -> Implementation:
     return _one(np.float64) if unliteral(a) in (*INTEGERS, FLOAT, SINGLE, TRUTH) else None
 
 
-def _root(a: Any) -> Any:
-    return math.sqrt(a)
-
-
-@overload(_root, strict=False)  # type: ignore[untyped-decorator]
-def _root_of(a: Any) -> Any:
+@_stands_for(math.sqrt)
+def _root(a: Any) -> Implementation:
     if unliteral(a) not in (INT, FLOAT, SINGLE):
         return None
 

@@ -45,7 +45,7 @@ class KernelWalk:
         self._packer.pack(block, (extents, control, *arguments))
 
     def put(self, block: NDArray[np.int64], position: int, argument: Any) -> None:
-        """Put the kernel's argument at that position into a block."""
+        """Put the kernel's scalar at that position into a block."""
         self._packer.put(block, AHEAD + position, argument)
 
     def __call__(
@@ -75,11 +75,6 @@ class CompiledKernel:
     def receive(self) -> Any:
         """That function (`KernelSource.receives`)."""
         return self.module.receive
-
-    def machine_code(self) -> str:
-        """The assembly of the kernel."""
-        dispatcher = getattr(self.module, self.source.entry)
-        return "\n".join(dispatcher.inspect_asm().values())
 
 
 def compile_kernel(source: KernelSource) -> CompiledKernel:

@@ -386,13 +386,14 @@ class Packer:
         )
 
     def block(self, values: Sequence[Any]) -> NDArray[np.int64]:
-        """A block of these arguments, of which None are put later. TypeError where `put` raises one."""
+        """A block of these arguments, of which None are put later. TypeError as of `pack`."""
         found = np.zeros(self._size, np.int64)
         self.pack(found, values)
         return found
 
     def pack(self, block: NDArray[np.int64], values: Sequence[Any]) -> None:
-        """Put these arguments into a block, but for those that are None. TypeError where `put` raises one."""
+        """Put these arguments into a block, but for those that are None. TypeError for an array of another dtype, rank
+        or layout than was compiled for."""
         records = np.zeros(len(values), np.int64)
         for position, (value, wanted) in enumerate(zip(values, self._arrays, strict=True)):
             if value is None:
@@ -407,13 +408,9 @@ class Packer:
             raise AssertionError(f"argument {wrong} of a kernel is not contiguous")
 
     def put(self, block: Any, position: int, value: Any) -> None:
-        """Put an argument into a block. TypeError for an array of another dtype, rank or layout than was compiled
-        for, OverflowError for an integer that its slot does not hold."""
-        form, place, wanted = self._forms[position], self._places[position], self._arrays[position]
-        if wanted is not None:
-            _check(value, wanted)
-            form.pack_into(block, place, value.__array_interface__["data"][0], *value.shape, *value.strides)
-        elif self._complex[position]:
+        """Put a scalar into a block. OverflowError for an integer that its slot does not hold."""
+        form, place = self._forms[position], self._places[position]
+        if self._complex[position]:
             form.pack_into(block, place, value.real, value.imag)
         else:
             try:

@@ -5,12 +5,12 @@ Numba's own text is made by compiled code, for which it compiles its strings: tw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import overload
+from numba.extending import register_jitable
 
 
 class SliceError(ValueError):
@@ -24,14 +24,10 @@ class SliceError(ValueError):
         return f"cannot assign slice of shape {self.args[0]} from input of shape {self.args[1]}"
 
 
+@register_jitable  # type: ignore[untyped-decorator]
 def raise_for_shapes(given: Any, wanted: Any) -> None:
     """Raise it; `given` is the shape of what is assigned."""
     raise SliceError(wanted, given)
-
-
-@overload(raise_for_shapes)  # type: ignore[untyped-decorator]
-def _raise_for_shapes(given: Any, wanted: Any) -> Callable[[Any, Any], None]:
-    return raise_for_shapes
 
 
 @contextmanager

@@ -198,9 +198,7 @@ def of_registers(operation, registers, a, b, c):
     """Do an instruction on registers alone; False where it is left."""
     one, other = registers[b], registers[c]
     x, y = as_float(one), as_float(other)
-    if operation == COPY:
-        registers[a] = one
-    elif operation == ADD:
+    if operation == ADD:
         found = one + other
         if ((one ^ found) & (other ^ found)) < 0:
             return False
@@ -218,41 +216,11 @@ def of_registers(operation, registers, a, b, c):
         if other == 0 or other == -1 and one == LEAST_INTEGER:
             return False
         registers[a] = one // other if operation == DIVIDE else one % other
-    elif operation == WADD:
-        registers[a] = one + other
-    elif operation == WSUBTRACT:
-        registers[a] = one - other
-    elif operation == WMULTIPLY:
-        registers[a] = one * other
     elif operation == WDIVIDE or operation == WREMAINDER:
         if other == 0 or other == -1:
             registers[a] = other * one if operation == WDIVIDE else 0
         else:
             registers[a] = one // other if operation == WDIVIDE else one % other
-    elif operation == LEAST:
-        registers[a] = min(one, other)
-    elif operation == MOST:
-        registers[a] = max(one, other)
-    elif operation == AND:
-        registers[a] = one & other
-    elif operation == OR:
-        registers[a] = one | other
-    elif operation == XOR:
-        registers[a] = one ^ other
-    elif operation == LESS:
-        registers[a] = one < other
-    elif operation == AT_MOST:
-        registers[a] = one <= other
-    elif operation == SAME:
-        registers[a] = one == other
-    elif operation == FADD:
-        registers[a] = as_bits(x + y)
-    elif operation == FSUBTRACT:
-        registers[a] = as_bits(x - y)
-    elif operation == FMULTIPLY:
-        registers[a] = as_bits(x * y)
-    elif operation == FDIVIDE:
-        registers[a] = as_bits(x / y)
     elif operation == PDIVIDE:
         if y == 0:
             return False
@@ -262,14 +230,6 @@ def of_registers(operation, registers, a, b, c):
         if math.isfinite(x) and math.isfinite(y) and not math.isfinite(found):
             return False
         registers[a] = as_bits(found)
-    elif operation == FLESS:
-        registers[a] = x < y
-    elif operation == FAT_MOST:
-        registers[a] = x <= y
-    elif operation == FSAME:
-        registers[a] = x == y
-    elif operation == FLOAT:
-        registers[a] = as_bits(float(one))
     elif operation == EXACT:
         if one > EXACTLY or one < -EXACTLY:
             return False
@@ -278,14 +238,25 @@ def of_registers(operation, registers, a, b, c):
         if not -LARGEST_FLOAT < x < LARGEST_FLOAT:
             return False
         registers[a] = int(x)
-    elif operation == FABS:
-        registers[a] = as_bits(abs(x))
     elif operation == ROOT or operation == PROOT:
         if operation == PROOT and x < 0:
             return False
         registers[a] = as_bits(math.sqrt(x))
-    elif operation == SINGLE:
-        registers[a] = single_bits(x)
+'''
+
+ON_REGISTERS = {
+    "COPY": "one", "WADD": "one + other", "WSUBTRACT": "one - other", "WMULTIPLY": "one * other",
+    "LEAST": "min(one, other)", "MOST": "max(one, other)", "AND": "one & other", "OR": "one | other",
+    "XOR": "one ^ other", "LESS": "one < other", "AT_MOST": "one <= other", "SAME": "one == other",
+    "FADD": "as_bits(x + y)", "FSUBTRACT": "as_bits(x - y)", "FMULTIPLY": "as_bits(x * y)",
+    "FDIVIDE": "as_bits(x / y)", "FLESS": "x < y", "FAT_MOST": "x <= y", "FSAME": "x == y",
+    "FLOAT": "as_bits(float(one))", "FABS": "as_bits(abs(x))", "SINGLE": "single_bits(x)",
+}  # fmt: skip
+"""What instructions give that are done for whatever registers hold: integers `one` and `other`, or floats x and y."""
+
+FOLLOW += "".join(f"    elif operation == {name}:\n        registers[a] = {of}\n" for name, of in ON_REGISTERS.items())
+
+FOLLOW += '''\
     return True
 
 

@@ -104,8 +104,7 @@ class Flushes:
         bounds = f"{relaxed.every}, {relaxed.max_delay}"
         wait = f"begin_tile({self._of('clocks')}, {self._of('notes')}, {ROUND}, {bounds}, {self._facts.rests}"
         writer.add(f"{self._left} = {relaxed.every}")
-        with writer.block(f"if not {wait}, control):"):
-            writer.add("return")
+        writer.leave_unless(f"{wait}, control)", "return")
         return writer
 
     def step(self, writer: Writer) -> None:
@@ -120,8 +119,7 @@ class Flushes:
                 self._apply(writer, str(relaxed.every))
                 bounds = f"{relaxed.every}, {relaxed.max_delay}, {self._facts.rests}"
                 wait = f"may_begin({self._of('clocks')}, {self._of('notes')}, {bounds}"
-                with writer.block(f"if not {wait}, control):"):
-                    writer.add("return")
+                writer.leave_unless(f"{wait}, control)", "return")
             writer.add(f"{self._left} = {relaxed.every}")
         writer.add(f"{self._left} -= 1")
 
@@ -156,8 +154,7 @@ class Flushes:
 
     def _apply(self, writer: Writer, iterations: str) -> None:
         if self._facts.relaxed.has_delays:
-            with writer.block(f"if not {self._flush}({', '.join(self._passed())}, control):"):
-                writer.add("return")
+            writer.leave_unless(f"{self._flush}({', '.join(self._passed())}, control)", "return")
         noted = f"{iterations}, {self._facts.relaxed.max_delay}"
         writer.add(f"has_applied({self._of('clocks')}, {self._of('notes')}, {noted})")
 
@@ -165,8 +162,7 @@ class Flushes:
         clocks = f"{self._of('clocks')}, {self._of('notes')}, control"
         calls = f"my_turn({clocks})", f"{self._flush}({', '.join(self._passed())}, control)", f"turn_is_over({clocks})"
         for called in calls:
-            with writer.block(f"if not {called}:"):
-                writer.add("return")
+            writer.leave_unless(called, "return")
 
     def _passed(self) -> list[str]:
         arrays = dict.fromkeys(self._names.user(name) for one in self._collected() for name in one.buffered.names)
@@ -281,8 +277,7 @@ class Flushes:
                 writer.add(f"{indices[axis]} = {rest} % {array}.shape[{axis}]")
                 rest = f"{rest} // {array}.shape[{axis}]"
             writer.add(f"{indices[0]} = {rest}")
-        with writer.block(f"if not lock({self._of('locks')}, {part}, control):"):
-            writer.add("return False")
+        writer.leave_unless(f"lock({self._of('locks')}, {part}, control)")
         inner = writer.depth
         for axis in range(leading, len(indices)):
             writer.add(f"for {indices[axis]} in range({self._extent(one, axis)}):")
@@ -315,8 +310,7 @@ class Flushes:
                 self._tell_of_run(writer, number, one, indices, (first, end))
                 rows = f"({self._part(array, indices[:-1])})" if len(indices) > 1 else "0"
                 writer.add(f"{part} = {rows} * (({extent} + {RUN - 1}) // {RUN}) + {first} // {RUN}")
-                with writer.block(f"if not lock({self._of('locks')}, {part}, control):"):
-                    writer.add("return False")
+                writer.leave_unless(f"lock({self._of('locks')}, {part}, control)")
                 with writer.block(f"for {indices[-1]} in range({first}, {end}):"):
                     at = f"{array}[{', '.join(f'uint64({index})' for index in indices)}]"
                     writer.add(f"{at} = {at} + {late} if {late} != 0 else {at}")

@@ -93,8 +93,7 @@ class Pulls:
         passed = [*self._passed(), *([is_last] if self._is_overlapped else []), "control"]
         for one in self._replicas:
             writer.add(f"seen_elsewhere({self._names.user(one.name)})")
-        with writer.block(f"if not {self._pull}({', '.join(passed)}):"):
-            writer.add("return")
+        writer.leave_unless(f"{self._pull}({', '.join(passed)})", "return")
         for one in self._replicas:
             writer.add(f"seen_elsewhere({self._names.user(one.name)})")
         for one in self._with_momentum:
@@ -123,14 +122,14 @@ class Pulls:
     def _emit(self, writer: Writer) -> None:
         clocks = f"{self._of('clocks')}, {self._of('notes')}"
         if self._policy.waits_for_all:
-            self._or_leave(writer, f"meet({clocks}, control)")
+            writer.leave_unless(f"meet({clocks}, control)")
         else:
             with writer.block(f"if {self._of('notes')}[{FIRST_HERE}] > 0:"):  # it is on another node than the home node
                 writer.add(f"return pulled_at_home({clocks}, control)")
         if self._is_in_turn:
-            self._or_leave(writer, f"await_turn({clocks}, control)")
+            writer.leave_unless(f"await_turn({clocks}, control)")
         for number, one in enumerate(self._replicas):
-            self._or_leave(writer, self._call(number, one, clocks))
+            writer.leave_unless(self._call(number, one, clocks))
         if self._policy.waits_for_all:
             writer.add(f"return meeting_is_over({clocks}, control)")
         else:
@@ -141,20 +140,20 @@ class Pulls:
         clocks = f"{self._of('clocks')}, {self._of('notes')}"
         with writer.block(f"if {self._of('notes')}[{FIRST_HERE}] > 0:"):  # it is on another node than the home node
             self._emit_overlapped_apart(writer, clocks)
-        self._or_leave(writer, f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
+        writer.leave_unless(f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
         self._of_each(writer, "pull_posted", clocks)
         writer.add(f"has_posted({clocks}, is_last)")
         with writer.block("if is_last:"):
-            self._or_leave(writer, f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
+            writer.leave_unless(f"await_posts({clocks}, {self._of('notes')}[{COUNT}], control)")
             self._of_each(writer, "settle_own", clocks)
             writer.add(f"settles, goes_on = await_settled({clocks}, control)")
-            self._or_leave(writer, "goes_on")
+            writer.leave_unless("goes_on")
             with writer.block("if settles:"):
                 self._of_each(writer, "settle_array", clocks)
         writer.add("return True")
 
     def _emit_overlapped_apart(self, writer: Writer, clocks: str) -> None:
-        self._or_leave(writer, f"await_given({clocks}, control)")
+        writer.leave_unless(f"await_given({clocks}, control)")
         for posts in (True, False):
             for one in self._replicas:
                 arrays = ", ".join(self._names.user(name) for name in (one.name, *one.posted))
@@ -163,14 +162,14 @@ class Pulls:
                 writer.add(f"has_posted({clocks}, is_last)")
                 with writer.block("if not is_last:"):
                     writer.add("return True")
-                self._or_leave(writer, f"await_given({clocks}, control)")
+                writer.leave_unless(f"await_given({clocks}, control)")
         writer.add("return True")
 
     def _of_each(self, writer: Writer, function: str, clocks: str) -> None:
         for number, one in enumerate(self._replicas):
             own, centre, posted = (self._names.user(name) for name in (one.name, one.array, *one.posted))
             alpha = self._alpha_of(one)
-            self._or_leave(writer, f"{function}({own}, {centre}, {posted}, {alpha}, {number}, {clocks}, control)")
+            writer.leave_unless(f"{function}({own}, {centre}, {posted}, {alpha}, {number}, {clocks}, control)")
 
     def _alpha_of(self, one: Replica) -> str:
         assert isinstance(one.policy, Elastic)
@@ -180,10 +179,6 @@ class Pulls:
     @property
     def _is_in_turn(self) -> bool:
         return isinstance(self._policy, Elastic) and self._policy.mode is Mode.ROUND_ROBIN
-
-    def _or_leave(self, writer: Writer, call: str) -> None:
-        with writer.block(f"if not {call}:"):
-            writer.add("return False")
 
     def _call(self, number: int, one: Replica, clocks: str) -> str:
         """The call that pulls the copies of one array, or the copy of a worker."""

@@ -100,10 +100,8 @@ def _emit_listed(space: Range, first: str, end: str, names: Names, emitter: Stat
         start, _, step = emitter.range_bounds(space)
         writer.add(f"{begin} = {start.text}")
         coordinate = f"{begin} + {coordinate} * {step.at(SIGN)}"
-    writer.add(f"for {at} in range({first}, {end}):")
-    writer.depth += 1
-    writer.add(f"{var} = {coordinate}")
-    writer.depth -= 1
+    with writer.block(f"for {at} in range({first}, {end}):"):
+        writer.add(f"{var} = {coordinate}")
 
 
 def _emit_body(body: tuple[Stmt, ...], emitter: Statements, *, is_counted: bool = True) -> None:
@@ -132,15 +130,11 @@ def _emit_cut_range(
             return
         begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
         writer.add(f"{begin} = {lowest}")
-        writer.add(f"for {trip} in range(min({stop.text}, {end}) - {begin}):")
-        writer.depth += 1
-        writer.add(f"{var} = {begin} + {trip}")
-        writer.depth -= 1
+        with writer.block(f"for {trip} in range(min({stop.text}, {end}) - {begin}):"):
+            writer.add(f"{var} = {begin} + {trip}")
         return
     begin, trip = names.fresh(f"{space.var}_start"), names.fresh(f"{space.var}_trip")
     writer.add(f"{begin} = {start.text}")
     trips = f"trip_count({begin}, {stop.text}, {step.text})"
-    writer.add(f"for {trip} in range(max(0, {first}), min({end}, {trips})):")
-    writer.depth += 1
-    writer.add(f"{var} = {begin} + {trip} * {step.at(SIGN)}")
-    writer.depth -= 1
+    with writer.block(f"for {trip} in range(max(0, {first}), min({end}, {trips})):"):
+        writer.add(f"{var} = {begin} + {trip} * {step.at(SIGN)}")

@@ -9,6 +9,7 @@ it are computed before the loop, and where it reads the array that it writes, it
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from orion.ir.nodes import (
     Assign,
@@ -78,28 +79,16 @@ class Scalarizer:
     # ------------------------------------------------------------ rows
 
     def row_statement(self, statement: Assign | Update, target: Var | Subscript, value: Expr) -> list[Stmt]:
+        """A statement about rows as a loop over one about elements, one about matrices over one about their rows."""
         if self.overlaps(target, value):
             raise NotElementwiseError
-        if self.type_of(target).rank > 1 and isinstance(target, Subscript):
-            return self.matrix_statement(statement, target, value)
-        length = self.length_of(target)
+        is_matrix = self.type_of(target).rank > 1 and isinstance(target, Subscript)
+        length = 0 if is_matrix else self.length_of(target)
         self.row_variable = self.scope.declare_row_variable()
-        place = self.element(target, length)
+        inner = partial(self.part, shape=self.shape_of(target)) if is_matrix else partial(self.element, length=length)
+        place = inner(target)
         assert isinstance(place, Subscript)
-        new: Stmt
-        if isinstance(statement, Update):
-            new = Update(place, statement.op, self.element(value, length), self.span)
-        else:
-            new = Assign(place, self.element(value, length), self.span)
-        return [*self.before, self.loop(new, target)]
-
-    def matrix_statement(self, statement: Assign | Update, target: Subscript, value: Expr) -> list[Stmt]:
-        """A statement about matrices as a loop over one about their rows."""
-        self.row_variable = self.scope.declare_row_variable()
-        shape = self.shape_of(target)
-        place = self.part(target, shape)
-        assert isinstance(place, Subscript)
-        new = replace(statement, target=place, value=self.part(value, shape))
+        new = replace(statement, target=place, value=inner(value))  # this may add to what comes before
         return [*self.before, self.loop(new, target)]
 
     def shape_of(self, matrix: Expr) -> tuple[int, ...]:

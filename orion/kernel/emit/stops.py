@@ -71,14 +71,13 @@ class TileNames:
     numbers: Mapping[str, Bracket]
 
 
-def with_stops(lines: Sequence[Line], names: TileNames, leave: str, fresh: Callable[[str], str]) -> list[Line]:
-    """The lines of a tile's function with looks in its loops. `leave` is the statement that leaves it, and `fresh`
-    makes new names."""
+def with_stops(lines: Sequence[Line], names: TileNames, fresh: Callable[[str], str]) -> list[Line]:
+    """The lines of a tile's function with looks in its loops. `fresh` makes new names."""
     (function,) = ast.parse("\n".join(text for text, _ in lines)).body
     assert isinstance(function, ast.FunctionDef)
     finder = _Finder(Bounds(function, names.numbers), names)
     finder.of_block(function.body, is_inside=False)
-    return _edited(lines, finder.stops, leave, fresh)
+    return _edited(lines, finder.stops, fresh)
 
 
 # ------------------------------------------------------------ which loops
@@ -239,7 +238,7 @@ def _is_unrolled(loop: ast.For | ast.While) -> bool:
 # ------------------------------------------------------------ their text
 
 
-def _edited(lines: Sequence[Line], stops: Sequence[_Stop], leave: str, fresh: Callable[[str], str]) -> list[Line]:
+def _edited(lines: Sequence[Line], stops: Sequence[_Stop], fresh: Callable[[str], str]) -> list[Line]:
     """The lines with loops that look up. What is inside of strips is one level deeper."""
     deeper = [0] * (len(lines) + 1)
     heads: dict[int, list[Line]] = {}
@@ -247,7 +246,7 @@ def _edited(lines: Sequence[Line], stops: Sequence[_Stop], leave: str, fresh: Ca
     for stop in sorted(stops, key=lambda stop: stop.loop.lineno):
         first, last = stop.loop.lineno - 1, stop.loop.end_lineno or 0
         (text, span), depth = lines[first], stop.loop.col_offset // len(INDENT) + deeper[first]
-        look = [(1, "if is_alarmed(control) and is_to_leave(control):"), (2, leave)]
+        look = [(1, "if is_alarmed(control) and is_to_leave(control):"), (2, "return")]
         plain: list[Line] = []
         before: list[Indented] = []
         if stop.trips == 1:

@@ -96,7 +96,7 @@ def emit_functions(facts: LoopFacts, arguments: tuple[Argument, ...], names: Nam
         function.extend(late.after_tile(tile))
     writer = late.function() if late else Writer()
     writer.add("@tile_function")
-    writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), "return", names.fresh)
+    writer.lines += with_stops(function.lines, _tile_names(facts, names, emitter), names.fresh)
     received = emitter.flushes.received() if emitter.flushes else []
     places = tuple([*called.values()].index(name) for name in received)
     return LoopText(writer, tuple(emitter.sites), places)

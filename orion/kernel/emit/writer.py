@@ -43,6 +43,11 @@ class Writer:
             self.add("pass")
         self.depth -= 1
 
+    def leave_unless(self, call: str, leave: str = "return False") -> None:
+        """Leave the function where a call gives False."""
+        with self.block(f"if not {call}:"):
+            self.add(leave)
+
     def extend(self, other: Writer) -> None:
         self.lines += other.lines
 

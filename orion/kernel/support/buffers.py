@@ -54,14 +54,11 @@ from orion.kernel.calling import (
 )
 from orion.kernel.support.intrinsics import (
     CLAIMED,
-    SPINS_BEFORE_YIELD,
     compare_exchange,
-    give_way,
-    is_alarmed,
     is_left,
-    is_to_leave,
     load_acquire,
-    pause,
+    must_leave,
+    rested,
     store_release,
 )
 
@@ -125,13 +122,9 @@ def may_begin(
             continue
         found = load_acquire(clocks, other * CLOCK_STRIDE)
         while found < needed and not (rests and found < base):
-            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            if must_leave(control):
                 return False
-            spins += 1
-            if spins < SPINS_BEFORE_YIELD:
-                pause()
-            else:
-                give_way()
+            spins = rested(spins)
             found = load_acquire(clocks, other * CLOCK_STRIDE)
         if found >= base or not rests:
             least = min(least, max(found, base))  # who has not begun has applied none
@@ -221,13 +214,9 @@ def is_there(clocks: Any, other: int, needed: int, control: Any) -> bool:  # pra
     """Wait until the clock of another worker is so far; False where the loop is to be left."""
     spins = 0
     while load_acquire(clocks, other * CLOCK_STRIDE) < needed:
-        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+        if must_leave(control):
             return False
-        spins += 1
-        if spins < SPINS_BEFORE_YIELD:
-            pause()
-        else:
-            give_way()
+        spins = rested(spins)
     return True
 
 
@@ -241,11 +230,7 @@ def lock(locks: Any, part: int, control: Any) -> bool:  # pragma: no cover - com
     while not compare_exchange(locks, place, 0, 1):
         if is_left(control):
             return False
-        spins += 1
-        if spins < SPINS_BEFORE_YIELD:
-            pause()
-        else:
-            give_way()
+        spins = rested(spins)
     return True
 
 
@@ -297,3 +282,11 @@ def tell_not_a_number(number: int, place: int, control: Any) -> None:  # pragma:
         control[1] = number
         control[2] = place
         store_release(control, 0, NOT_A_NUMBER)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def are_numbers(number: int, wrong: int, control: Any) -> bool:  # pragma: no cover - compiled
+    """Whether no element of array `number` was found `wrong`: -1; else note which was."""
+    if wrong >= 0:
+        tell_not_a_number(number, wrong, control)
+    return bool(wrong < 0)

@@ -156,6 +156,16 @@ def give_way(typing: Any) -> Any:
     return types.void(), generate
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def rested(spins: int, most: int = SPINS_BEFORE_YIELD) -> int:  # pragma: no cover - compiled
+    """Wait a little before looking again, after `most` times without the core. How often it was done by then."""
+    if spins + 1 < most:
+        pause()
+    else:
+        give_way()
+    return spins + 1
+
+
 # ------------------------------------------------------------ looking up
 
 
@@ -174,11 +184,7 @@ def is_alarmed(typing: Any, control: Any) -> Any:
 @intrinsic  # type: ignore[untyped-decorator]
 def likely(typing: Any, condition: Any) -> Any:
     """A condition that nearly always holds: what follows then is laid out as the straight way."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _expected(builder, args[0], I1(1))
-
-    return types.boolean(types.boolean), generate
+    return types.boolean(types.boolean), lambda _, builder, sig, args: _expected(builder, args[0], I1(1))
 
 
 def _expected(builder: Any, condition: Any, value: Any) -> Any:
@@ -247,6 +253,12 @@ def is_to_leave(control: Any) -> bool:  # pragma: no cover - compiled
 
 
 @register_jitable  # type: ignore[untyped-decorator]
+def must_leave(control: Any) -> bool:  # pragma: no cover - compiled
+    """The same at little cost where there is no alarm."""
+    return bool(is_left(control) or (is_alarmed(control) and is_to_leave(control)))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
 def has_raised(control: Any) -> bool:  # pragma: no cover - compiled
     """Whether a signal handler raised in this thread."""
     return bool(control[RAISED] == this_thread())
@@ -267,13 +279,9 @@ def is_ready(
         needed = round + 1 - lags[k]
         spins = 0
         while load_acquire(done, flag) < needed:
-            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            if must_leave(control):
                 return False
-            spins += 1
-            if spins < SPINS_BEFORE_YIELD:
-                pause()
-            else:
-                give_way()
+            spins = rested(spins)
     return not is_left(control)
 
 
@@ -324,11 +332,7 @@ def with_elements(array: Any, site: int) -> Any:  # pragma: no cover - compiled
 @intrinsic  # type: ignore[untyped-decorator]
 def is_inside(typing: Any, at: Any, extent: Any) -> Any:
     """Whether `at` is from 0 to `extent` - 1: one comparison of numbers without signs."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.icmp_unsigned("<", *args)
-
-    return types.boolean(types.int64, types.int64), generate
+    return types.boolean(types.int64, types.int64), lambda _, builder, sig, args: builder.icmp_unsigned("<", *args)
 
 
 @register_jitable  # type: ignore[untyped-decorator]
@@ -357,11 +361,7 @@ def checked_narrow(at: int, most: int, extent: int, axis: int, site: int, contro
 @intrinsic  # type: ignore[untyped-decorator]
 def add_to_sum(typing: Any, total: Any, term: Any) -> Any:
     """`total + term` of a sum that may be reassociated, so that a loop over the terms can be vectorized."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.fadd(args[0], args[1], flags=("reassoc",))
-
-    return total(total, total), generate
+    return total(total, total), lambda _, builder, sig, args: builder.fadd(*args, flags=("reassoc",))
 
 
 @register_jitable  # type: ignore[untyped-decorator]

@@ -35,18 +35,8 @@ from orion.kernel.calling import (
     WAITS,
     WORKER,
 )
-from orion.kernel.support.buffers import is_there, tell_not_a_number
-from orion.kernel.support.intrinsics import (
-    SPINS_BEFORE_YIELD,
-    give_way,
-    is_alarmed,
-    is_left,
-    is_to_leave,
-    load_acquire,
-    pause,
-    store_release,
-    walk_function,
-)
+from orion.kernel.support.buffers import are_numbers, is_there
+from orion.kernel.support.intrinsics import load_acquire, must_leave, rested, store_release, walk_function
 from orion.kernel.support.replicas import BLOCK
 
 
@@ -89,13 +79,9 @@ def await_posts(clocks: Any, notes: Any, count: int, control: Any) -> bool:  # p
     for other in range(len(clocks) // CLOCK_STRIDE):
         spins = 0
         while other != notes[WORKER] and not is_past(clocks, other, notes[ROUND], count):
-            if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+            if must_leave(control):
                 return False
-            spins += 1
-            if spins < SPINS_BEFORE_YIELD:
-                pause()
-            else:
-                give_way()
+            spins = rested(spins)
         notes[WAITS] += spins > 0
     return True
 
@@ -157,9 +143,7 @@ def work_out(
     moved, last = all_posts[(count & 1) * workers + worker], posts[worker]
     for e in range(n):
         moved[e] = alpha * (last[e] - before[e])
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return bool(wrong < 0)
+    return bool(are_numbers(number, wrong, control))
 
 
 @register_jitable  # type: ignore[untyped-decorator]
@@ -176,9 +160,7 @@ def work_out_last(
         moved[e] = alpha * (last[e] - before[e])
         if moved[e] - moved[e] != 0:  # infinite, or not a number
             wrong = e
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return bool(wrong < 0)
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -247,13 +229,9 @@ def await_settled(clocks: Any, notes: Any, control: Any) -> Any:  # pragma: no c
     store_release(clocks, notes[WORKER] * CLOCK_STRIDE + SETTLED, (notes[ROUND] << ROUND_BITS) + 1)
     found, spins = settles(clocks, notes), 0
     while found < 0:
-        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+        if must_leave(control):
             return False, False
-        spins += 1
-        if spins < SPINS_BEFORE_YIELD:
-            pause()
-        else:
-            give_way()
+        spins = rested(spins)
         found = settles(clocks, notes)
     return found == 1, True
 
@@ -270,9 +248,7 @@ def settle_array(
     there = with_posts(clocks, notes, notes[COUNT])
     rank, n = rank_in(there, notes[WORKER]), len(shared)
     wrong = move_part(posts, before, shared, there, rank * n // len(there), (rank + 1) * n // len(there), alpha)
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return bool(wrong < 0)
+    return bool(are_numbers(number, wrong, control))
 
 
 # ------------------------------------------------------------ workers of other nodes
@@ -299,20 +275,6 @@ def posts_are_there(clocks: Any, notes: Any) -> bool:  # pragma: no cover - comp
 
 
 @walk_function
-def take_post(clocks: Any, notes: Any, is_last: bool) -> None:  # pragma: no cover - compiled
-    """`has_posted`, called from Python."""
-    has_posted(clocks, notes, is_last)
-
-
-@walk_function
-def give(
-    centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
-) -> bool:  # pragma: no cover - compiled
-    """`work_out`, called from Python."""
-    return bool(work_out(centre, posted, alpha, number, clocks, notes, control))
-
-
-@walk_function
 def give_last(
     centre: Any, posted: Any, alpha: float, number: int, clocks: Any, notes: Any, control: Any
 ) -> bool:  # pragma: no cover - compiled
@@ -328,7 +290,5 @@ def settle_for(
     return bool(settle_array(centre, centre, posted, alpha, number, clocks, notes, control))
 
 
-@walk_function
-def settles_for(clocks: Any, notes: Any) -> int:  # pragma: no cover - compiled
-    """`settles`, called from Python."""
-    return int(settles(clocks, notes))
+# called from Python
+take_post, give, settles_for = (walk_function(one) for one in (has_posted.py_func, work_out, settles))

@@ -34,7 +34,7 @@ from orion.kernel.calling import (
     WAITS,
     WORKER,
 )
-from orion.kernel.support.buffers import is_there, lock, tell_not_a_number, unlock
+from orion.kernel.support.buffers import are_numbers, is_there, lock, unlock
 from orion.kernel.support.intrinsics import load_acquire, store_release, walk_function
 
 BLOCK = 512
@@ -84,8 +84,7 @@ def pull(own: Any, centre: Any, alpha: float, number: int, locks: Any, control: 
             mine[e] -= difference
             shared[e] += difference
         unlock(locks, part)
-        if wrong >= 0:
-            tell_not_a_number(number, wrong, control)
+        if not are_numbers(number, wrong, control):
             return False
     return True
 
@@ -100,9 +99,7 @@ def pull_freely(own: Any, centre: Any, alpha: float, number: int, control: Any) 
             wrong = e
         mine[e] -= difference
         shared[e] += difference
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return wrong < 0
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -139,16 +136,8 @@ def pulled_at_home(clocks: Any, notes: Any, control: Any) -> bool:  # pragma: no
     return bool(is_there(clocks, own, come, control))
 
 
-@walk_function
-def pull_for(copy: Any, centre: Any, alpha: float, number: int, locks: Any, control: Any) -> bool:  # pragma: no cover
-    """`pull`, called from Python."""
-    return bool(pull(copy, centre, alpha, number, locks, control))
-
-
-@walk_function
-def pull_freely_for(copy: Any, centre: Any, alpha: float, number: int, control: Any) -> bool:  # pragma: no cover
-    """`pull_freely`, called from Python."""
-    return bool(pull_freely(copy, centre, alpha, number, control))
+# called from Python
+pull_for, pull_freely_for = walk_function(pull.py_func), walk_function(pull_freely.py_func)
 
 
 # ------------------------------------------------------------ in turn
@@ -244,9 +233,7 @@ def pull_all(
             if total[e] - total[e] != 0:
                 wrong = first + e
             shared[first + e] += total[e]
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return wrong < 0
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -266,9 +253,7 @@ def average(
             if total[e] - total[e] != 0:
                 wrong = first + e
         spread_out(all_copies, there, first, size, shared)
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return wrong < 0
+    return bool(are_numbers(number, wrong, control))
 
 
 @njit(nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
@@ -291,9 +276,7 @@ def average_with_momentum(
             if difference - difference != 0:  # infinite, or not a number
                 wrong = first + e
         spread_out(all_copies, there, first, size, shared)
-    if wrong >= 0:
-        tell_not_a_number(number, wrong, control)
-    return wrong < 0
+    return bool(are_numbers(number, wrong, control))
 
 
 @register_jitable  # type: ignore[untyped-decorator]

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload, register_jitable
 
-I64 = ir.IntType(64)
+from orion.kernel.build.entries import address
 
 
 def assign_part(target: Any, value: Any) -> None:
@@ -136,16 +135,6 @@ def _meet(target: Any, value: Any) -> bool:  # pragma: no cover - compiled
 def _reaches_into(target: Any, value: Any) -> bool:  # pragma: no cover - compiled
     """Whether the right side begins before the target and ends behind its beginning."""
     return bool(_first(value) < _first(target) < _first(value) + value.shape[0] * abs(value.strides[0]))
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def address(typing: Any, array: Any) -> Any:
-    """Where the first element of an array lies in memory."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.ptrtoint(context.make_array(array)(context, builder, args[0]).data, I64)
-
-    return types.int64(array), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

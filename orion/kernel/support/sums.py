@@ -7,9 +7,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from orion.kernel.support.vectors import I32, Row, _suffix, call, split
+from orion.kernel.support.vectors import I32, Row, _suffix, call, function_of, split
 
 Combine = Callable[[Any, Any], Any]
 MOST_SUMS = 4
@@ -63,79 +62,52 @@ def _products(builder: Any, left: list[Any], right: list[Any]) -> list[Any]:
     return [vector for same in sums.values() for vector in same]
 
 
-def _in_order(builder: Any, vectors: list[Any], start: Any) -> Any:
+def _in_order(builder: Any, vectors: list[Any]) -> Any:
     """The sum of all elements, from first to last."""
+    total = ir.Constant(vectors[0].type.element, -0.0)
     for vector in vectors:
         element = vector.type.element
         function_type = ir.FunctionType(element, [element, vector.type])
         name = f"llvm.vector.reduce.fadd.{_suffix(vector.type)}"
         function = cgutils.get_or_insert_function(builder.module, function_type, name)
-        start = builder.call(function, [start, vector])
-    return start
+        total = builder.call(function, [total, vector])
+    return total
 
 
-def _are_rows(*kinds: Any) -> bool:
-    return all(isinstance(kind, Row) for kind in kinds) and len(set(kinds)) == 1
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def dot(typing: Any, left: Any, right: Any) -> Any:
+def _dot(builder: Any, left: list[Any], right: list[Any]) -> Any:
     """The sum of the products, reassociated: a few vectors of partial sums, folded by halves."""
-    if not _are_rows(left, right):
-        return None
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = [split(builder, left, value, left) for value in args]
-        return fold(builder, _products(builder, *vectors), builder.fadd)
-
-    return left.dtype(left, right), generate
+    return fold(builder, _products(builder, left, right), builder.fadd)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def dot_in_order(typing: Any, left: Any, right: Any) -> Any:
+def _dot_in_order(builder: Any, left: list[Any], right: list[Any]) -> Any:
     """The sum of the products from first to last, each rounded."""
-    if not _are_rows(left, right):
-        return None
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        vectors = [split(builder, left, value, left) for value in args]
-        products = [builder.fmul(a, b) for a, b in zip(*vectors, strict=True)]
-        return _in_order(builder, products, ir.Constant(left.element, -0.0))
-
-    return left.dtype(left, right), generate
+    return _in_order(builder, [builder.fmul(a, b) for a, b in zip(left, right, strict=True)])
 
 
-def _fold_function(name: str, combine: str) -> Any:
-    """A function of one row that folds its elements by an instruction or an LLVM intrinsic."""
+def _extreme(name: str) -> Callable[..., Any]:
+    """The element that an LLVM intrinsic keeps of all."""
+    return lambda builder, vectors: fold(builder, vectors, lambda a, b: call(builder, name, [a, b]))
 
-    def function(typing: Any, row: Any) -> Any:
-        if not _are_rows(row):
+
+def _function_of_rows(count: int, name: str, of_vectors: Callable[..., Any]) -> Any:
+    """A function of so many rows of one type: what `of_vectors` gives for their vectors."""
+
+    def typer(*rows: Any) -> Any:
+        row = rows[0]
+        if not isinstance(row, Row) or len({*rows}) > 1:
             return None
 
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            def pair(a: Any, b: Any) -> Any:
-                return builder.fadd(a, b) if combine == "fadd" else call(builder, combine, [a, b])
+            return of_vectors(builder, *(split(builder, row, value, row) for value in args))
 
-            return fold(builder, split(builder, row, args[0], row), pair)
+        return row.dtype(*rows), generate
 
-        return row.dtype(row), generate
-
-    function.__name__ = function.__qualname__ = name
-    return intrinsic(function)
+    return function_of(count, name, typer)
 
 
-row_sum = _fold_function("row_sum", "fadd")
-row_max = _fold_function("row_max", "maximum")
-row_min = _fold_function("row_min", "minimum")
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def row_sum_in_order(typing: Any, row: Any) -> Any:
-    """The sum of the elements from first to last."""
-    if not _are_rows(row):
-        return None
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _in_order(builder, split(builder, row, args[0], row), ir.Constant(row.element, -0.0))
-
-    return row.dtype(row), generate
+dot = _function_of_rows(2, "dot", _dot)
+dot_in_order = _function_of_rows(2, "dot_in_order", _dot_in_order)
+row_sum = _function_of_rows(1, "row_sum", lambda builder, vectors: fold(builder, vectors, builder.fadd))
+row_max = _function_of_rows(1, "row_max", _extreme("maximum"))
+row_min = _function_of_rows(1, "row_min", _extreme("minimum"))
+row_sum_in_order = _function_of_rows(1, "row_sum_in_order", _in_order)

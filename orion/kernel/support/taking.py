@@ -19,16 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from orion.kernel.calling import FLAG_STRIDE
-from orion.kernel.support.intrinsics import (
-    compare_exchange,
-    give_way,
-    is_alarmed,
-    is_left,
-    is_to_leave,
-    load_acquire,
-    pause,
-    support_function,
-)
+from orion.kernel.support.intrinsics import compare_exchange, load_acquire, must_leave, rested, support_function
 
 PATIENCE, IMPATIENCE = 1000, 20
 """How often a worker looks whether its next tile may run before it takes one of another worker, and how often after it
@@ -79,7 +70,7 @@ def take(
     dealt = (tiles.size - count) // 2 if count else tiles.size
     spins = 0
     while True:
-        if is_left(control) or (is_alarmed(control) and is_to_leave(control)):
+        if must_leave(control):
             return LEFT, own, other, patience
         is_ahead = False
         while own < dealt:
@@ -109,8 +100,4 @@ def take(
                 is_able = _may_run(tile, round, wait_offsets, waits, lags, done)
                 if is_able and compare_exchange(done, tile * FLAG_STRIDE + 1, round, round + 1):
                     return tile, own, other, IMPATIENCE
-        spins += 1
-        if spins < SPINS_BEFORE_YIELD:
-            pause()
-        else:
-            give_way()
+        spins = rested(spins, SPINS_BEFORE_YIELD)

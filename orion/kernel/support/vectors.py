@@ -195,6 +195,12 @@ def _lane_function(name: str, llvm_name: str, count: int) -> Any:
         found = kinds[0] if isinstance(kinds[0], types.Float) and len(set(kinds)) == 1 else common_row(*kinds)
         return None if found is None else (found(*kinds), generate)
 
+    return function_of(count, name, typer)
+
+
+def function_of(count: int, name: str, typer: Callable[..., Any]) -> Any:
+    """A function of so many arguments, from whose types `typer` makes its signature and its code generator."""
+
     def one(typing: Any, a: Any) -> Any:
         return typer(a)
 
@@ -232,7 +238,7 @@ def spread(typing: Any, value: Any, length: Any) -> Any:
 
 
 def _conversion(name: str, dtype: types.Float, instruction: str) -> Any:
-    def convert(typing: Any, value: Any) -> Any:
+    def convert(value: Any) -> Any:
         if isinstance(value, types.Float):
 
             def generate_one(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -249,8 +255,7 @@ def _conversion(name: str, dtype: types.Float, instruction: str) -> Any:
 
         return row(value), generate
 
-    convert.__name__ = convert.__qualname__ = name
-    return intrinsic(convert)
+    return function_of(1, name, convert)
 
 
 row_as_float32 = _conversion("row_as_float32", types.float32, "fptrunc")

@@ -20,7 +20,7 @@ from orion.runtime.parts import LoopPart
 from orion.runtime.profile.recorder import Recorder, TileSums
 from orion.runtime.profile.records import BARRIER, Part
 from orion.runtime.waits import Waits
-from orion.runtime.worker import AbortedError, Worker
+from orion.runtime.worker import Worker
 from orion.schedule.schedule import Ints
 
 if TYPE_CHECKING:
@@ -193,9 +193,7 @@ class TimedWorker(Timed, Worker):
     def walk(self, part: LoopPart) -> None:
         """Run the tiles of this worker in the present round, one at a time."""
         self.walk_timed(part, 0, part.tiles.size)
-        if part.control.item(0) != GO:
-            self.memory.abort()
-            raise AbortedError
+        self.check(part)
 
 
 def overhead_of_walk(part: LoopPart) -> tuple[int, int]:

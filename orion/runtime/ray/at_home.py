@@ -49,7 +49,7 @@ class AtHome(Brings):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._is_home = self._nodes.own == 0
-        self.loop, self._base, self._replicas = -1, 0, tuple[Shared, ...]()
+        self._replicas = tuple[Shared, ...]()
         self._pause = Pause()
         self._busy: set[int] = set()
         """The other nodes that have workers with iterations to do, on the home node."""
@@ -84,12 +84,7 @@ class AtHome(Brings):
 
     def _look(self) -> tuple[Ints, Ints]:
         """The clocks of the workers of this node, and what they ask for."""
-        from orion.kernel.support.carried import read_clocks
-
-        clocks, asked = np.zeros((2, len(self._here)), np.int64)
-        read_clocks(self._memory.clocks[self.loop], self._here, clocks)
-        read_clocks(self._memory.clocks[self.loop][self.asks_at :], self._here, asked)
-        return clocks, asked
+        return self._clocks(self._here), self._clocks(self._here, self.asks_at)
 
     # ------------------------------------------------------------ what comes from other nodes
 
@@ -116,10 +111,6 @@ class AtHome(Brings):
                 self._note_asked(who, told)
             self._news.notify_all()
 
-    def _check(self, loop: int) -> None:
-        if loop != self.loop:
-            raise ValueError(f"copies of loop {loop} while loop {self.loop} runs")
-
     @abstractmethod
     def _rows(self, number: int, pull: int) -> tuple[NDArray[Any], int]:
         """The rows of memory from and to which go copies of replica `number` for a pull, and which is that of the first
@@ -132,12 +123,6 @@ class AtHome(Brings):
     @abstractmethod
     def _note_answered(self, worker: int, told: int) -> None:
         """Let a worker of this node go on."""
-
-    def _set_clock(self, worker: int, clock: int, place: int = 0) -> None:
-        """Set the clock of a worker in this round, or what stands beside it."""
-        from orion.kernel.support.carried import set_clock
-
-        set_clock(self._memory.clocks[self.loop][place:], worker, self._base + clock)
 
     def _set_done(self, worker: int) -> None:
         if self._memory.clocks[self.loop][worker * CLOCK_STRIDE] < PAST_ALL:

@@ -12,11 +12,9 @@ from orion.arrays.storage import Storage
 from orion.cores import cores
 from orion.errors import ArgumentError, RescaledError, WorkerLostError, WorkerReplacedWarning, describe
 from orion.ir.recent import Recent
-from orion.runtime.backend import LocalBackend, RunsAgain
+from orion.runtime.backend import LocalBackend, ProgramCall, RunsAgain
 from orion.runtime.local_arrays import LocalArray
 from orion.runtime.prepared import PreparedProgram
-from orion.runtime.profile.recorder import Recording
-from orion.runtime.profile.records import Noted
 from orion.runtime.ray.before_images import BeforeImages, written_by
 from orion.runtime.ray.cluster import NoRoomError, cluster_cpus
 from orion.runtime.ray.group import NotBegunError
@@ -48,21 +46,14 @@ class RayBackend:
         self._store: Store | None = None
         self.workers = workers or self._available()
 
-    def run(
-        self,
-        prepared: PreparedProgram,
-        arguments: Mapping[str, object],
-        recording: Recording | None = None,
-        noted: Noted | None = None,
-    ) -> Any:
+    def run(self, call: ProgramCall) -> Any:
         """Run a program. One that is scheduled for a single one of several workers is run by the driver,
         where its data is.
         """
-        if prepared.workers == 1 < self.workers:
-            return self._driver.run(prepared, arguments, recording, noted)
-        noted = Noted() if noted is None else noted
-        noted.counts.append((0.0, prepared.workers))
-        return self._turn.run(lambda: self._run(prepared, arguments, recording, noted))
+        if call.prepared.workers == 1 < self.workers:
+            return self._driver.run(call)
+        call.noted.counts.append((0.0, call.prepared.workers))
+        return self._turn.run(lambda: self._run(call))
 
     def dealt(self, prepared: PreparedProgram) -> PreparedProgram:
         """A program as its tiles are dealt out to the workers now, by the times of calls before."""
@@ -74,13 +65,7 @@ class RayBackend:
         """The CPUs of the cluster that the actors hold now."""
         return self.workers if self._team is not None and self._team.group.is_usable() else 0
 
-    def again(
-        self,
-        prepared: PreparedProgram,
-        recent: Recent,
-        arguments: Mapping[str, object],
-        own: Mapping[str, LocalArray],
-    ) -> RunsAgain | None:
+    def again(self, call: ProgramCall, recent: Recent, own: Mapping[str, LocalArray]) -> RunsAgain | None:
         """Actors are told of each call."""
         return None
 
@@ -112,11 +97,10 @@ class RayBackend:
         self._turn.close()
         self._driver.close()
 
-    def _run(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None, noted: Noted
-    ) -> Any:
-        if recording is not None:
-            recording.enter(prepared, arguments)
+    def _run(self, call: ProgramCall) -> Any:
+        prepared, arguments = call.prepared, call.arguments
+        if call.recording is not None:
+            call.recording.enter(prepared, arguments)
         if prepared.workers > self.workers:  # another thread has scaled the session meanwhile
             raise RescaledError(
                 f"the program is scheduled for {prepared.workers} workers, the session has {self.workers}"
@@ -124,7 +108,7 @@ class RayBackend:
         for attempts_left in reversed(range(ATTEMPTS)):
             try:
                 with self._images.of(prepared, arguments):
-                    return self._try(prepared, arguments, recording, noted)
+                    return self._try(call)
             except NotBegunError:
                 if not attempts_left:
                     raise
@@ -139,12 +123,10 @@ class RayBackend:
                 warn_in_users_line(WorkerReplacedWarning(_told(error, prepared, self._store is not None)))
         raise AssertionError("the last attempt returns or raises")
 
-    def _try(
-        self, prepared: PreparedProgram, arguments: Mapping[str, object], recording: Recording | None, noted: Noted
-    ) -> Any:
+    def _try(self, call: ProgramCall) -> Any:
         """Run a program. Where a worker is lost the others are ended, and arrays are as they were before."""
         try:
-            return self._usable_team().run(prepared, arguments, recording, noted)
+            return self._usable_team().run(call)
         except WorkerLostError:
             self._leave_team()
             self._images.restore(in_place=self._store is not None)

@@ -41,7 +41,7 @@ class Nodes:
 
 class Brings(Beside):
     """The thread of a node in run `run`. It numbers its deliveries for itself, as `sender`, which is the number of no
-    worker."""
+    worker. The clocks of workers in round r of `loop` begin with `_base`."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class Brings(Beside):
         self._here = nodes.workers_of(nodes.own)
         self._news = Condition()
         self._numbers = Counter[str]()
+        self.loop, self._base = -1, 0
         self.sent: BroughtCopies = NONE_BROUGHT
         """What it has sent in this run, to all nodes."""
 
@@ -69,6 +70,24 @@ class Brings(Beside):
         self._numbers[name] += 1
         size = sum(one.values.nbytes for one in brought) + sum(one.data.nbytes for one in pieces)
         self._note(messages=1, bytes=size)
+
+    def _check(self, loop: int) -> None:
+        if loop != self.loop:
+            raise ValueError(f"copies of loop {loop} while loop {self.loop} runs")
+
+    def _clocks(self, workers: Ints, place: int = 0) -> Ints:
+        """The clocks of some workers, or what stands beside these."""
+        from orion.kernel.support.carried import read_clocks
+
+        found = np.zeros(len(workers), np.int64)
+        read_clocks(self._memory.clocks[self.loop][place:], workers, found)
+        return found
+
+    def _set_clock(self, worker: int, clock: int, place: int = 0) -> None:
+        """Set the clock of a worker in this round, or what stands beside it."""
+        from orion.kernel.support.carried import set_clock
+
+        set_clock(self._memory.clocks[self.loop][place:], worker, self._base + clock)
 
     def _note(self, **more: int) -> None:
         self.sent = self.sent.with_more(**more)

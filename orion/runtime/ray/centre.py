@@ -87,14 +87,10 @@ class Centre(AtHome):
 
     def _is_turn_of(self, worker: int, pull: int) -> bool:
         """Whether the workers before this one have pulled as often as it is about to, and those after it once less."""
-        from orion.kernel.support.carried import read_clocks
-
         everybody = np.arange(len(self._nodes.place))
-        clocks = np.zeros(len(everybody), np.int64)
-        read_clocks(self._memory.clocks[self.loop], everybody, clocks)
         needed = np.where(everybody < worker, pull, pull - 1) + self._base
         needed[worker] = 0
-        return bool((clocks >= needed).all())
+        return bool((self._clocks(everybody) >= needed).all())
 
     def _pull(self, number: int, copy: NDArray[Any], array: NDArray[Any]) -> None:
         from orion.kernel.support.replicas import pull_for, pull_freely_for

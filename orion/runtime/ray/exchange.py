@@ -70,7 +70,7 @@ class LoopExchange:
     usage: Mapping[str, Usage]
     why_at_home: str | None
     rounds_overlap: bool
-    accesses: LoopAccesses | None
+    accesses: LoopAccesses | None = None
 
     @property
     def is_at_home(self) -> bool:
@@ -289,7 +289,6 @@ def _shared_out(
         },
         why_at_home=None,
         rounds_overlap=overlap,
-        accesses=None,
     )
 
 
@@ -424,7 +423,6 @@ def _on_home_node(
         usage=dict(_at_home(loop, prints, cells, len(names))),
         why_at_home=why,
         rounds_overlap=loop.plan.rounds_overlap,
-        accesses=None,
     )
 
 

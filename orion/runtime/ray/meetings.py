@@ -64,7 +64,7 @@ class Meetings(Brings):
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
-        self._loop, self._base, self._replicas = -1, 0, tuple[Mirrored, ...]()
+        self._replicas = tuple[Mirrored, ...]()
         self._arriving: dict[int, list[int]] = {}
         """The workers of each node, of the message that is being read."""
         self._there: dict[tuple[int, int], list[int]] = {}
@@ -79,8 +79,8 @@ class Meetings(Brings):
 
     def begin(self, part: LoopPart) -> None:
         """Be ready for a round: nobody has begun it on any node."""
-        if self._loop != part.number:
-            self._loop = part.number
+        if self.loop != part.number:
+            self.loop = part.number
             self._replicas = tuple(map(self._mirrored, part.loop.plan.nest.replicas))
         self._base = part.round << ROUND_BITS
         self._arriving, self._there, self._met, self._last = {}, {}, {}, {}
@@ -124,10 +124,6 @@ class Meetings(Brings):
                 self._met[node] = meeting - 1
             self._news.notify_all()
 
-    def _check(self, loop: int) -> None:
-        if loop != self._loop:
-            raise ValueError(f"copies of loop {loop} while loop {self._loop} runs")
-
     # ------------------------------------------------------------ the thread
 
     def _serve(self) -> None:
@@ -149,13 +145,6 @@ class Meetings(Brings):
     def _has_tiles(self, node: int) -> bool:
         return bool((self._clocks(self._nodes.workers_of(node)) < PAST_ALL).any())
 
-    def _clocks(self, workers: Ints) -> Ints:
-        from orion.kernel.support.carried import read_clocks
-
-        found = np.zeros(len(workers), np.int64)
-        read_clocks(self._memory.clocks[self._loop], workers, found)
-        return found
-
     def _await_own(self, meeting: int) -> Ints:
         """Wait until all workers of this node have come to a meeting, or have done all; those that have come."""
         clocks = self._await_clocks(self._base + 2 * meeting - 1)
@@ -175,7 +164,7 @@ class Meetings(Brings):
 
         Workers that meet nobody of another node do not wait for this thread: it may not have seen them meet.
         """
-        notes = self._memory.notes[self._loop]
+        notes = self._memory.notes[self.loop]
         own = {worker: int(notes[worker, COUNT]) for worker in self._here.tolist() if self._is_in_round(notes[worker])}
         self._last.update(own)
         met = max(own.values(), default=0)
@@ -189,20 +178,18 @@ class Meetings(Brings):
         """Send other nodes the copies of the workers here that are at a meeting."""
         index = slice(there.item(0), there.item(-1) + 1) if there.item(-1) - there.item(0) < len(there) else there
         brought = tuple(
-            Brought(self._loop, number, meeting, there, one.copies[index]) for number, one in enumerate(self._replicas)
+            Brought(self.loop, number, meeting, there, one.copies[index]) for number, one in enumerate(self._replicas)
         )
-        flags = tuple(Flag(meeting_of(self._loop), worker, meeting) for worker in there.tolist())
+        flags = tuple(Flag(meeting_of(self.loop), worker, meeting) for worker in there.tolist())
         for node in nodes:
             self._deliver(node, (*flags, self._told(meeting)), brought)
 
     def _told(self, meeting: int) -> Flag:
-        return Flag(meeting_of(self._loop), -1 - self._nodes.own, meeting)
+        return Flag(meeting_of(self.loop), -1 - self._nodes.own, meeting)
 
     def _let_in(self, meeting: int, nodes: Sequence[int]) -> list[int]:
         """Let the workers of other nodes in that have come to a meeting: all here have done their parts of the one
         before. The nodes of these."""
-        from orion.kernel.support.carried import set_clock
-
         found = []
         for node in nodes:
             workers = self._awaited(node, meeting)
@@ -212,8 +199,7 @@ class Meetings(Brings):
                 found.append(node)
                 self._last.update(dict.fromkeys(workers, meeting))
             for worker in self._busy_of(node):
-                clock = 2 * meeting - 1 if worker in workers else 1 << ROUND_BITS
-                set_clock(self._memory.clocks[self._loop], worker, self._base + clock)
+                self._set_clock(worker, 2 * meeting - 1 if worker in workers else 1 << ROUND_BITS)
         return found
 
     def _busy_of(self, node: int) -> list[int]:
@@ -235,8 +221,6 @@ class Meetings(Brings):
 
     def _level(self, own: int) -> None:
         """Have the array be the same on all nodes, and copies at home; this one has met `own` times."""
-        from orion.kernel.support.carried import set_clock
-
         others = self._nodes.others
         self._await(lambda: all(node in self._met for node in others))
         met = {**self._met, self._nodes.own: own}
@@ -249,7 +233,7 @@ class Meetings(Brings):
                 pieces = tuple(self._after_last(node, met[node]))
                 self._deliver(node, (self._told(LEVEL),), pieces=pieces)
         for worker in (worker for node in others for worker in self._busy_of(node)):
-            set_clock(self._memory.clocks[self._loop], worker, self._base + (1 << ROUND_BITS))
+            self._set_clock(worker, 1 << ROUND_BITS)
 
     def _after_last(self, node: int, met: int) -> Iterator[Piece]:
         """What a node lacks that has met so often, and no more."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.kernel.calling import CLOCK_STRIDE, GO, ROUND_BITS
+from orion.kernel.calling import CLOCK_STRIDE, ROUND_BITS
 from orion.runtime.memory import RunMemory
 from orion.runtime.parts import LoopPart, Meet, share_of
 from orion.runtime.prepared import conflict
@@ -25,7 +25,7 @@ from orion.runtime.ray.last_writers import Send, Usage
 from orion.runtime.ray.orders import BARRIER, CopiedParts, Flag, Piece, Results
 from orion.runtime.ray.regions import Mask, Section
 from orion.runtime.waits import Waits
-from orion.runtime.worker import AbortedError, Worker
+from orion.runtime.worker import Worker
 from orion.sets.names import isl_name
 
 LOOK_SECONDS = 0.0002
@@ -116,9 +116,7 @@ class NodeWorker(Worker):
         """Wait until the rows are there that a tile has announced."""
         before, fetched = now(), self.memory.fetched[part.number]
         while any(fetched[one.number * CLOCK_STRIDE] < one.need[tile] for one in self._needed[part.number]):
-            if part.control[0] != GO:
-                self.memory.abort()
-                raise AbortedError
+            self.check(part)
             sleep(LOOK_SECONDS)
         self.waited += now()[0] - before[0]
         self.busy[part.number].leave_out(before)
@@ -128,9 +126,7 @@ class NodeWorker(Worker):
             before = now()
             part.run(part.tiles[start:stop])
             self.busy[part.number].add_tiles(before)
-        if part.control[0] != GO:
-            self.memory.abort()
-            raise AbortedError
+        self.check(part)
 
     def _send(self, part: LoopPart, tile: int, sends: tuple[Send, ...]) -> None:
         flag, before = Flag(part.number, tile, part.round), now()
@@ -187,9 +183,7 @@ class NodeWorker(Worker):
             between.wait()
         while True:
             is_over = not (clocks < done).any()
-            if part.control[0] != GO:  # also of what was found last, when all were through
-                self.memory.abort()
-                raise AbortedError
+            self.check(part)  # also of what was found last, when all were through
             if is_over:
                 return
             sleep(LOOK_SECONDS)

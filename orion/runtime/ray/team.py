@@ -15,12 +15,13 @@ from weakref import WeakKeyDictionary, finalize, ref
 from orion.arrays.storage import Storage
 from orion.aside import aside
 from orion.dataclass import dataclass, replace
+from orion.runtime.backend import ProgramCall
 from orion.runtime.failures import left_without_error
 from orion.runtime.memory import RunMemory, place_of
 from orion.runtime.notice import said_if_slow
 from orion.runtime.prepared import PreparedProgram
 from orion.runtime.profile.recorder import Recording, measured_run
-from orion.runtime.profile.records import NONE_BROUGHT, NONE_SENT, FetchedRows, Noted
+from orion.runtime.profile.records import NONE_BROUGHT, NONE_SENT, FetchedRows
 from orion.runtime.ray.announced import Announcements, Announcers
 from orion.runtime.ray.dealing import Dealings
 from orion.runtime.ray.group import Group
@@ -94,15 +95,10 @@ class Team:
         self.sent_bytes = 0
         """The contents of arrays that nodes sent to each other in the last run."""
 
-    def run(
-        self,
-        prepared: PreparedProgram,
-        arguments: Mapping[str, object],
-        recording: Recording | None = None,
-        noted: Noted | None = None,
-    ) -> Any:
+    def run(self, call: ProgramCall) -> Any:
         """Run a program on the first `prepared.workers` actors."""
         began = perf_counter()
+        prepared, arguments, recording, noted = call.prepared, call.arguments, call.recording, call.noted
         program = self._program(prepared)
         placed = self._store.place(prepared, arguments)
         if len(set(self.group.nodes[: prepared.workers])) > 1:
@@ -122,15 +118,14 @@ class Team:
             outcomes = self.group.run(orders, program.memory.abort, place, have_met)
             took += [outcome.measured for outcome in outcomes if outcome.measured is not None]
         _raise_failure(prepared, outcomes, self.group.nodes)
-        if noted is not None:
-            noted.updates = program.memory.all_notes()
-            for worker, outcome in enumerate(outcomes):  # those of other nodes are not in this memory
-                for notes, own in zip(noted.updates, outcome.notes, strict=False):
-                    notes[worker : worker + 1] = own
-            noted.shuffled = self._mirrors.shuffled
-            noted.sent = tuple(outcome.carried for outcome in outcomes if outcome.carried != NONE_SENT)
-            noted.fetched = tuple(_fetched(outcomes, self.group.nodes))
-            noted.brought = tuple(outcome.brought for outcome in outcomes if outcome.brought != NONE_BROUGHT)
+        noted.updates = program.memory.all_notes()
+        for worker, outcome in enumerate(outcomes):  # those of other nodes are not in this memory
+            for notes, own in zip(noted.updates, outcome.notes, strict=False):
+                notes[worker : worker + 1] = own
+        noted.shuffled = self._mirrors.shuffled
+        noted.sent = tuple(outcome.carried for outcome in outcomes if outcome.carried != NONE_SENT)
+        noted.fetched = tuple(_fetched(outcomes, self.group.nodes))
+        noted.brought = tuple(outcome.brought for outcome in outcomes if outcome.brought != NONE_BROUGHT)
         self.sent_bytes = sum(outcome.sent_bytes for outcome in outcomes)
         for news, order in zip(self._news, orders, strict=False):
             news.told(order, self._mirrors.exchange_of(prepared, placed), announced)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from orion.kernel.calling import GO
 from orion.runtime.parts import LoopPart
 from orion.runtime.profile.timed import Timed
 from orion.runtime.ray.node_worker import NodeWorker
-from orion.runtime.worker import AbortedError
 
 
 class TimedNodeWorker(Timed, NodeWorker):
@@ -18,9 +16,7 @@ class TimedNodeWorker(Timed, NodeWorker):
             self.walk_timed(part, start, stop)
         self.busy[part.number].in_tiles += self._compute - compute
         self.busy[part.number].of_core += self._cpu - cpu
-        if part.control[0] != GO:
-            self.memory.abort()
-            raise AbortedError
+        self.check(part)
 
     def _wait_apart(self, part: LoopPart, tile: int) -> None:
         """The walk waits before each tile by itself, and notes how long."""

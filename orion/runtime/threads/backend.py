@@ -5,7 +5,6 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from orion.dataclass import dataclass, field, replace
@@ -113,27 +112,14 @@ def run_locally(
     arguments: Mapping[str, object],
     pool: Pool,
     watch: Watch,
-    recording: Recording | None = None,
+    run: RunWorker | None = None,
 ) -> Any:
     """Run a program on members of the pool and return what worker 0, the calling thread, returns.
 
-    Times are taken where there is a `recording`.
+    `run` runs the part of each worker, if not `run_worker`. The first error of any worker is raised once all have left;
+    so is KeyboardInterrupt.
     """
-    run = run_worker if recording is None else partial(_run_timed, recording)
-    return run_by(run, prepared, loaded, arguments, pool, watch)
-
-
-def run_by(
-    run: RunWorker,
-    prepared: PreparedProgram,
-    loaded: LoadedProgram,
-    arguments: Mapping[str, object],
-    pool: Pool,
-    watch: Watch,
-) -> Any:
-    """The same, with what runs the part of each worker. The first error of any worker is raised once all have left; so
-    is KeyboardInterrupt."""
-    return Run(run, prepared, loaded, arguments).on(pool, watch)
+    return Run(run or run_worker, prepared, loaded, arguments).on(pool, watch)
 
 
 class Run:
@@ -226,7 +212,7 @@ def run_worker(prepared: PreparedProgram, loaded: LoadedProgram, number: int, gi
     return loaded.skeleton(worker_of(prepared, loaded, number), *given)
 
 
-def _run_timed(
+def run_timed(
     recording: Recording, prepared: PreparedProgram, loaded: LoadedProgram, number: int, given: tuple[object, ...]
 ) -> Any:
     """Run a worker's part of a program, and take times."""

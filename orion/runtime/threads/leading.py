@@ -78,12 +78,11 @@ class Leading:
     def _of(self, key: Any, rows: Ints, registers: int, parts: Sequence[tuple[LoopPart, ...]]) -> Posted:
         if key not in self._known:
             workers = self.loaded.workers
-            barrier = make_barrier(workers)
-            waits = (barrier.wait_offsets, barrier.waits, barrier.lags)
+            walked = map(make_barrier(workers).walked_by, range(workers))
             flags = (self.memory.meeting, self.memory.control[-1])
             tables = tuple(
-                self._table([*(part.row() for part in own), (0, False, NO_BLOCK, NO_BLOCK, order, *waits, *flags)])
-                for own, order in zip(parts, barrier.order, strict=True)
+                self._table([*(part.row() for part in own), (0, False, NO_BLOCK, NO_BLOCK, *meeting, *flags)])
+                for own, meeting in zip(parts, walked, strict=True)
             )
             own, states = (np.zeros((workers, size), np.int64) for size in (registers, ROUNDS + len(parts[0])))
             boxes = np.zeros((workers, BOX), np.int64)
