@@ -94,9 +94,9 @@ def test_what_is_replayed_is_the_plan_of_the_run(name, monkeypatch):
         function(*given())
     seen, run_it = [], LocalBackend.run
 
-    def spy(backend, prepared, *others):
-        seen.append((backend.workers, prepared))
-        return run_it(backend, prepared, *others)
+    def spy(backend, call):
+        seen.append((backend.workers, call.prepared))
+        return run_it(backend, call)
 
     monkeypatch.setattr(LocalBackend, "run", spy)
     run = function.last_run
