@@ -76,7 +76,7 @@ class Replacement:
 
     def told(self, hint: str) -> str:
         """Return a hint with the text, where it does not have it yet: what is written is what is told."""
-        words = ", then ".join(f"`{line}`" for line in self.text.splitlines())
+        words = ", then ".join(f"`{line.strip()}`" for line in self.text.splitlines())
         return hint if not words or words in hint or self.is_named else f"{hint}: here {words}"
 
 
@@ -103,6 +103,17 @@ class SourceText:
         if 0 <= position < len(self.lines):
             return self.lines[position]
         return next(filter(None, (other.line(number) for other in self.others)), "")
+
+    def fresh(self, name: str) -> str:
+        """A name like this one that the text does not have.
+
+        >>> SourceText("train.py", 1, ("def f(a):", "    row = a[0]")).fresh("row")
+        'row_2'
+        """
+        taken, found, number = set(re.findall(r"\w+", "\n".join(self.lines))), name, 2
+        while found in taken:
+            found, number = f"{name}_{number}", number + 1
+        return found
 
     def quote(self, span: Span) -> str:
         """The first line of `span` with carets below what the span covers.

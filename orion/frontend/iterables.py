@@ -22,6 +22,7 @@ from functools import cached_property
 from orion.dataclass import dataclass, replace
 from orion.frontend.parse_expressions import parse_expression
 from orion.frontend.ranges import from_last_to_first, literal_step, range_bounds, read_range, times, trips_of
+from orion.frontend.rewritten_loops import given_name
 from orion.frontend.scope import Scope, assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
@@ -392,7 +393,9 @@ class _Reader:
     def refusal(self, node: ast.expr) -> Exception:
         what = f"a loop over `{ast.unparse(node)}` is not supported"
         why = "a `for` goes over a range, over arrays, or over the elements of a sparse array that is an argument"
-        return self.scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts")
+        is_computed = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp)
+        found = given_name(node, "values", self.scope) if is_computed else None
+        return self.scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts", replacement=found)
 
 
 def _is_false(node: ast.expr) -> bool:

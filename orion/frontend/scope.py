@@ -85,11 +85,15 @@ class Scope:
         replaced_by: str | None = None,
         place: ast.expr | ast.stmt | None = None,
         is_named: bool = False,
+        replacement: Replacement | None = None,
     ) -> UnsupportedLoopError:
         """The error to raise for a part of the source: one that Orion does not know or, where it `is_wrong`, one that
         Python would not run, or that means something else when compiled. `replaced_by` does the same as the node, or
-        as what is at `place`: the hint tells it. With `is_named` it is written where the node's name is."""
-        found = None if replaced_by is None else Replacement(self.span(place or node), replaced_by, is_named)
+        as what is at `place`: the hint tells it. With `is_named` it is written where the node's name is. `replacement`
+        is one for another region."""
+        found = replacement
+        if replaced_by is not None:
+            found = Replacement(self.span(place or node), replaced_by, is_named)
         span, known = self.span(node), not is_wrong
         return unsupported(what, span, self.source, why=why, hint=hint, is_for_numba=known, replacement=found)
 
