@@ -45,7 +45,8 @@ from orion.ir.nodes import (
 from orion.ir.rewriting import with_parts
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.sums import difference, literal, plus, total
-from orion.source import Span
+from orion.source import Replacement, Span
+from orion.typing.rewritten_names import names_of_items
 
 FUNCTIONS = {
     "builtins": ("range", "enumerate", "zip", "reversed"),
@@ -218,13 +219,15 @@ class _Reader:
                 if len(names) < len(parts):
                     raise self.refused(target)
                 yield Assign(Tuple(names, span), item, span)
+            case ast.Name(name), tuple() if not any(isinstance(one, tuple | Tuple) for one in item):
+                raise self.refused(target, names_of_items(span, name, len(item), self.scope.source))
             case _:
                 raise self.refused(target)
 
-    def refused(self, target: ast.expr) -> Exception:
+    def refused(self, target: ast.expr, names: Replacement | None = None) -> Exception:
         what = f"`{ast.unparse(target)}` does not take what this goes through apart"
         hint = "write as many names as there are items, and a name of its own for each item that is a tuple"
-        return self.scope.refuse(target, what, "", hint)
+        return self.scope.refuse(target, what, "", hint, replacement=names)
 
     # ------------------------------------------------------------ a range for each dimension
 

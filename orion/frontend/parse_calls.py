@@ -19,6 +19,7 @@ from orion.frontend.rewritten import best_by_key, same_call, stored_result, with
 from orion.frontend.rewritten_loops import STARTS, comprehended
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Const, Expr
+from orion.source import Way
 from orion.typing.functions import FUNCTIONS, known
 
 Keywords = tuple[tuple[str, Expr], ...]
@@ -121,9 +122,10 @@ def check_callable(node: ast.Call, scope: Scope) -> None:
     name = getattr(function, "__name__", "")
     if name in CALLS and function is getattr(builtins, name, MISSING):
         refusal = CALLS[name]
-        what, is_named = f"{refusal.what} is not supported", name in SPACES
-        text = ast.unparse(node) if is_named else same_call(node, name)
-        raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, is_named=is_named)
+        what, is_space = f"{refusal.what} is not supported", name in SPACES
+        text = ast.unparse(node) if is_space else same_call(node, name)
+        way = Way.NAMED if is_space else Way.HERE
+        raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, way=way)
     if name in STARTS and function is getattr(builtins, name) and (loop := comprehended(node, scope)) is not None:
         refusal = EXPRESSIONS[type(node.args[0])]
         what = f"{refusal.what} is not supported"

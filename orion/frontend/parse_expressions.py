@@ -24,7 +24,7 @@ from orion.frontend.parse_calls import (
 )
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
 from orion.frontend.rewritten import called_each, chosen_part, one_of_shape, part_of_array, with_items
-from orion.frontend.rewritten_loops import given_name, named_first
+from orion.frontend.rewritten_loops import defined_outside, given_name, named_first
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
@@ -48,6 +48,7 @@ from orion.ir.nodes import (
     Word,
     every,
 )  # fmt: skip
+from orion.source import Way
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -97,6 +98,7 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
         case _:
             refusal = EXPRESSIONS[type(node)]
             found = named_first(node, scope) if isinstance(node, ast.NamedExpr) else None
+            found = defined_outside(node, scope) if isinstance(node, ast.Lambda) else found
             what = f"{refusal.what} is not supported"
             raise scope.refuse(node, what, refusal.why, refusal.hint, replacement=found)
 
@@ -192,7 +194,7 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
     if isinstance(value, ModuleType) or (callable(value) and hasattr(value, "__name__")):
         what = "a module" if isinstance(value, ModuleType) else "a function"
         what, hint = f"`{written}` is {what} used as a value", "name the function where it is called"
-        return scope.refuse(node, what, OBJECTS, hint, replaced_by=written, is_named=True)
+        return scope.refuse(node, what, OBJECTS, hint, replaced_by=written, way=Way.NAMED)
     if isinstance(value, Accumulator):
         what, why = f"`{written}` is an accumulator from outside the function", "a call is given what it adds to"
         return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)

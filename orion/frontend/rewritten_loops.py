@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
+from orion.dataclass import replace
 from orion.frontend.scope import Scope
-from orion.ir.as_statements import STEP, put_before
-from orion.source import Replacement, SourceText
+from orion.ir.as_statements import STEP, place_of, put_before
+from orion.ir.unread import left_out
+from orion.source import Replacement, SourceText, Way
 
 STARTS = {"sum": ("total", "0"), "any": ("found", "False"), "all": ("holds", "True")}
 """Functions → a name for their result, and what it is of nothing."""
@@ -54,10 +56,65 @@ def named_first(node: ast.NamedExpr, scope: Scope) -> Replacement | None:
     return put_before(scope.span(node), scope.source, f"{name} = {ast.unparse(node.value)}", name)
 
 
+def defined_outside(node: ast.Lambda, scope: Scope) -> Replacement | None:
+    """`g = lambda a: a + 1` as a function outside; None where nothing reads the name."""
+    place = place_of(scope.span(node), scope.source)
+    found = None if place is None else place.replaced("")
+    match place and place.statement:
+        case ast.Assign([ast.Name(name)], ast.Lambda()) if found is not None:
+            if left_out(scope.span(node), scope.source) is not None:
+                return None
+        case _:
+            return None
+    text = f"def {name}({ast.unparse(node.args)}):\n{STEP}return {ast.unparse(node.body)}"
+    return Replacement(found.span, text, Way.OUTSIDE)
+
+
 def given_name(node: ast.expr, like: str, scope: Scope) -> Replacement | None:
     """The statement that an expression is in, with its value by a name before."""
     name = scope.source.fresh(like)
     return put_before(scope.span(node), scope.source, f"{name} = {ast.unparse(node)}", name)
+
+
+def as_branches_of(node: ast.Match, scope: Scope) -> str | None:
+    """`match i:` of numbers as `if i == 1:` and `elif`; None where a case takes the value apart."""
+    if not isinstance(node.subject, ast.Name | ast.Subscript) or any(
+        isinstance(part, ast.Call | ast.NamedExpr) for part in ast.walk(node.subject)
+    ):
+        return None
+    subject, lines = ast.unparse(node.subject), list[str]()
+    for number, case in enumerate(node.cases):
+        test = _test(subject, case.pattern)
+        first, last = scope.span(case.body[0]), scope.span(case.body[-1])
+        last = last if case is node.cases[-1] else scope.source.whole_lines(last)
+        block = scope.source.block(replace(first, end_line=last.end_line, end_column=last.end_column))
+        if test is None or block is None or (not test and (case.guard or number + 1 < len(node.cases) or not number)):
+            return None
+        if case.guard is not None:
+            test += f" and ({ast.unparse(case.guard)})"
+        lines.append(f"{'if' if not number else 'elif'} {test}:" if test else "else:")
+        lines += [f"{STEP}{line}" if line else "" for line in block.splitlines()]
+    return "\n".join(lines)
+
+
+def _test(subject: str, pattern: ast.pattern) -> str | None:
+    """The test of a pattern; empty where that is none, None where there is more to it than numbers."""
+    match pattern:
+        case ast.MatchAs(None, None):
+            return ""
+        case ast.MatchValue(value) if _is_number(value):
+            return f"{subject} == {ast.unparse(value)}"
+        case ast.MatchOr(parts):
+            values = [part.value for part in parts if isinstance(part, ast.MatchValue) and _is_number(part.value)]
+            listed = ", ".join(map(ast.unparse, values))
+            return f"{subject} in ({listed})" if len(values) == len(parts) else None
+        case _:
+            return None
+
+
+def _is_number(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)
 
 
 def _named_apart(given: ast.GeneratorExp | ast.ListComp, source: SourceText) -> dict[str, str]:

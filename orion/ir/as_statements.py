@@ -79,15 +79,21 @@ METHODS = frozenset(
 )
 """Python's functions, and methods of arrays, that have no other effect."""
 
+WRITES = frozenset(["copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"])
+"""Functions of NumPy's that write to what they are given."""
+
 STEP = "    "
+"""How much deeper a block is in the text of a replacement."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A node of the source, below a statement: the nodes from that on, and the line that it stands on."""
+class Place:
+    """A node of a function's source: the nodes from its statement on, and the line that it stands on."""
 
+    function: ast.AST
     path: tuple[ast.AST, ...]
     line: str
+    span: Span
 
     @property
     def statement(self) -> ast.stmt:
@@ -117,24 +123,31 @@ class _Place:
             return (start, colon + 1) if is_one and is_if and colon >= 0 else None
         return (start, statement.end_col_offset or 0) if statement.lineno == statement.end_lineno else None
 
+    def replaced(self, text: str) -> Replacement | None:
+        """The statement, or what it begins with, as another text."""
+        if self.head is None:
+            return None
+        start, end = (len(self.line.encode()[:column].decode()) for column in self.head)
+        return Replacement(Span(self.span.file, self.span.line, start, self.span.line, end), text)
+
 
 def put_before(span: Span, source: SourceText, before: str, text: str) -> Replacement | None:
     """Statements before the one that has an expression there, which is another text in it then; None where that may
     mean something else."""
-    place = _place(span, source)
+    place = place_of(span, source)
     if place is None or place.head is None or not _is_first(place.path):
         return None
     start, end = place.head
     node, line = place.node, place.line.encode()
     first, last = _with_parentheses(line, node) if text.isidentifier() else (node.col_offset, node.end_col_offset)
     head = line[start:first] + text.encode() + line[last:end]
-    return _replacement(place, span, f"{before}\n{head.decode()}")
+    return place.replaced(f"{before}\n{head.decode()}")
 
 
 def as_branches(span: Span, source: SourceText) -> Replacement | None:
     """The statement that has a choice there, or an expression in a branch of one, with a branch of its own for each;
     None where it has none, or that may mean something else."""
-    place = _place(span, source)
+    place = place_of(span, source)
     if place is None or place.head is None or not isinstance(place.statement, SIMPLE):
         return None
     chosen = [number for number, node in enumerate(place.path) if isinstance(node, ast.IfExp)]
@@ -156,7 +169,7 @@ def as_branches(span: Span, source: SourceText) -> Replacement | None:
 
     test = line[choice.test.col_offset : choice.test.end_col_offset].decode()
     text = f"if {test}:\n{STEP}{branch(choice.body)}\nelse:\n{STEP}{branch(choice.orelse)}"
-    return _replacement(place, span, text)
+    return place.replaced(text)
 
 
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
@@ -173,15 +186,7 @@ def _with_parentheses(line: bytes, node: ast.expr) -> tuple[int, int]:
     return first, last
 
 
-def _replacement(place: _Place, span: Span, text: str) -> Replacement | None:
-    head = place.head
-    if head is None:
-        return None
-    start, end = (len(place.line.encode()[:column].decode()) for column in head)
-    return Replacement(Span(span.file, span.line, start, span.line, end), text)
-
-
-def _place(span: Span, source: SourceText) -> _Place | None:
+def place_of(span: Span, source: SourceText) -> Place | None:
     """The node of the source that has a span, on one line."""
     texts = (text for text in (source, *source.others) if text.file == span.file and text.line(span.line))
     text = next(texts, None)
@@ -201,7 +206,9 @@ def _place(span: Span, source: SourceText) -> _Place | None:
             continue
         where = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
         if where == (lineno, first + shift, lineno, last + shift):
-            return _Place(path, " " * shift + line) if not shift else _shifted(path, line, shift)
+            _shift(path[0], shift)
+            functions = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+            return Place(next(functions, tree), path, line, span)
     return None
 
 
@@ -209,13 +216,12 @@ def _indented(lines: tuple[str, ...]) -> list[str]:
     return list(lines) if lines[0][:1].isspace() else [f"{STEP}{line}" for line in lines]
 
 
-def _shifted(path: tuple[ast.AST, ...], line: str, shift: int) -> _Place:
-    """A place with the columns that it has in the source."""
-    for node in ast.walk(path[0]):
+def _shift(statement: ast.AST, shift: int) -> None:
+    """Give the nodes of a statement the columns that they have in the source."""
+    for node in ast.walk(statement):
         if isinstance(node, ast.expr | ast.stmt):
             node.col_offset -= shift
             node.end_col_offset = (node.end_col_offset or shift) - shift
-    return _Place(path, line)
 
 
 def _paths(node: ast.AST, above: tuple[ast.AST, ...]) -> Iterator[tuple[ast.AST, ...]]:
@@ -288,11 +294,11 @@ def has_effects(node: ast.AST) -> bool:
 
 
 def _is_pure(call: ast.Call) -> bool:
-    if any(keyword.arg == "out" for keyword in call.keywords):
+    if any(keyword.arg in (None, "out") for keyword in call.keywords):
         return False
     match call.func:
-        case ast.Attribute(value) if _root(value) in MODULES:
-            return "random" not in ast.unparse(value)
+        case ast.Attribute(value, name) if _root(value) in MODULES:
+            return name not in WRITES and "random" not in ast.unparse(value)
         case ast.Attribute(_, name):
             return name in METHODS
         case ast.Name(name):

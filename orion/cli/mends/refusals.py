@@ -8,8 +8,10 @@ import re
 from collections.abc import Collection, Iterator
 
 from orion.cli.mends.inlining import inlined
+from orion.cli.mends.items import is_only_read, with_items, with_other_name
+from orion.cli.mends.outside import moved_out
 from orion.cli.mends.text import Edit, Source, applied
-from orion.source import Replacement, Span
+from orion.source import Replacement, Span, Way
 
 STEP = "    "
 """How much deeper a block is in the text of a replacement."""
@@ -38,31 +40,53 @@ def fixes_of(text: str, wanted: Replacement) -> tuple[Replacement, ...]:
 
 def shown(text: str, wanted: Replacement) -> str:
     """Return the words for a replacement in the text of a file."""
-    start, end = _bounds(Source(text), wanted.span)
+    source = Source(text)
+    start, end = _bounds(source, wanted.span)
     before = " ".join(text[start:end].split())
     after = "; ".join(line.strip() for line in wanted.text.splitlines())
-    if wanted.is_named:
+    if wanted.way in (Way.ITEMS, Way.OTHER):
+        (line,) = source.rows(wanted.span.line, wanted.span.line)
+        return f"`{line.partition('#')[0].strip()}` has `{after}` for `{before}`"
+    if wanted.way is Way.OUTSIDE:
+        return f"`{before}` is written before the function"
+    if wanted.way is Way.NAMED:
         return f"`{before}` is written in place of its name"
     return f"`{before}` becomes `{after}`" if after else f"`{before}` is left out"
 
 
 def _edits(source: Source, wanted: Replacement) -> Iterator[list[Edit] | None]:
     bounds = _bounds(source, wanted.span)
-    if "#" in source.text[slice(*bounds)]:  # a comment would be lost
+    if any(comment not in wanted.text for comment in re.findall(r"#[^\r\n]*", source.text[slice(*bounds)])):
         return
     for node in ast.walk(source.tree):
         if isinstance(node, ast.For | ast.If) and source.start(node) == bounds[0]:
             yield _with_head(source, node, bounds[1], wanted.text)
         if not isinstance(node, ast.expr | ast.stmt) or (source.start(node), source.end(node)) != bounds:
             continue
-        if wanted.is_named:
-            yield inlined(source, node) if isinstance(node, ast.expr) else None
+        if wanted.way is not Way.HERE:
+            yield _elsewhere(source, node, wanted)
         elif isinstance(node, ast.stmt) and not isinstance(node, ast.Expr):
             yield _with_statements(source, node, wanted.text)
         elif isinstance(node, ast.Expr):
             yield _with_statements(source, node, wanted.text) if not _is_expression(wanted.text) else None
         elif _is_expression(wanted.text):
             yield _with_expression(source, node, wanted.text)
+
+
+def _elsewhere(source: Source, node: ast.expr | ast.stmt, wanted: Replacement) -> list[Edit] | None:
+    match wanted.way, node:
+        case Way.NAMED, ast.expr():
+            return inlined(source, node)
+        case Way.ITEMS, ast.Name():
+            return with_items(source, node, wanted.text)
+        case Way.OTHER, ast.Name():
+            return with_other_name(source, node, wanted.text)
+        case Way.OUTSIDE, ast.stmt():
+            return moved_out(source, node, wanted.text)
+        case Way.COPY, ast.expr() if is_only_read(source, node):
+            return _with_expression(source, node, wanted.text)
+        case _:
+            return None
 
 
 def _bounds(source: Source, span: Span) -> tuple[int, int]:
