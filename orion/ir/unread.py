@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from orion.ir.as_statements import METHODS, place_of
 from orion.source import Replacement, SourceText, Span
@@ -61,7 +62,7 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 def _is_given(path: tuple[ast.AST, ...], name: str, made: ast.stmt) -> bool:
     """Whether the name has another value than the made one wherever the last of these nodes reads it."""
-    for above, below in zip(path, path[1:], strict=False):
+    for above, below in pairwise(path):
         for block in _blocks(above):
             if below not in block:
                 continue
