@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from orion.ir.as_statements import STEP, put_before
+from orion.ir.as_statements import STEP, has_effects, put_before
 from orion.ir.constants import constant_value
 from orion.ir.nodes import Call
 from orion.ir.refuse import written
@@ -21,7 +21,7 @@ PLACES = {"np.median": 1, "np.percentile": 2, "np.quantile": 2}
 def summed_from(span: Span, source: SourceText) -> Replacement | None:
     """`sum(x, start)` as a loop before the statement, which begins at the start."""
     match written(span, source):
-        case ast.Call(ast.Name("sum"), [items, start], []):
+        case ast.Call(ast.Name("sum"), [items, start], []) if not has_effects(start):
             pass
         case _:
             return None
@@ -47,7 +47,7 @@ def of_each_row(call: Call, types: tuple[ValueType, ...]) -> Rewritten | None:
 
 def _of_each(span: Span, source: SourceText, count: int, *, by_columns: bool) -> Replacement | None:
     match written(span, source):
-        case ast.Call(function, [ast.Name(array), *others]):
+        case ast.Call(function, [ast.Name(array), *others]) if not any(map(has_effects, others)):
             pass
         case _:
             return None

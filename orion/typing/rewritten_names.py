@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from orion.ir.as_statements import STEP
+from orion.ir.as_statements import STEP, has_effects
 from orion.ir.nodes import Assign, Const, Expr, Stmt, Update, Var
 from orion.ir.printer import print_expr
 from orion.source import Replacement, SourceText, Span, Way
@@ -84,7 +84,7 @@ def stored_one_by_one(
     while isinstance(root, ast.Subscript | ast.Attribute):
         root = root.value
     names = {one.id for pick in picks for one in ast.walk(pick) if isinstance(one, ast.Name)}
-    if len(picks) != 1 or not isinstance(root, ast.Name) or root.id in names:
+    if len(picks) != 1 or not isinstance(root, ast.Name) or root.id in names or has_effects(target):
         return None
     return Replacement(span, _loop(found, target, parts, picks[0], source, is_mask=is_mask))
 
