@@ -88,7 +88,8 @@ class Replacement:
 
     def told(self, hint: str) -> str:
         """Return a hint with the text, where it does not have it yet: what is written is what is told."""
-        lines = (line.strip() for line in self.text.splitlines())
+        text = f"{self.text} = …" if self.way in (Way.ITEMS, Way.OTHER) else self.text
+        lines = (line.strip() for line in text.splitlines())
         words = ", then ".join(f"`{line}`" for line in lines if line and not line.startswith("#"))
         return hint if not words or words in hint or self.way is Way.NAMED else f"{hint}: here {words}"
 
