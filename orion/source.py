@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from enum import Enum
 from types import FrameType
 
 from orion.dataclass import dataclass, field, replace
@@ -67,21 +68,34 @@ def _is_running(file: str) -> bool:
     return frame is not None
 
 
+class Way(Enum):
+    """How a replacement is written."""
+
+    HERE = "in the place of the region"
+    NAMED = "where the name is used that is given the region's value"
+    ITEMS = "names of items: in the place of a name, and of its subscripts"
+    OTHER = "a name: in the place of another one, from its assignment on"
+    OUTSIDE = "a function: before the one that the region is in"
+    COPY = "in the place of the region, if nothing writes to what it is a part of"
+
+
 @dataclass(frozen=True, slots=True)
 class Replacement:
     """Text that an error proposes for a region of the source, with the same meaning. Empty text removes the statement.
 
-    `is_named`: the region is the value of a name, and the text is written for that name.
+    `way`: how it is written, unless in the place of the region.
     """
 
     span: Span
     text: str
-    is_named: bool = False
+    way: Way = Way.HERE
 
     def told(self, hint: str) -> str:
         """Return a hint that contains the text: the message and the mended file then say the same."""
-        words = ", then ".join(f"`{line}`" for line in self.text.splitlines())
-        return hint if not words or words in hint or self.is_named else f"{hint}: here {words}"
+        text = f"{self.text} = …" if self.way in (Way.ITEMS, Way.OTHER) else self.text
+        lines = (line.strip() for line in text.splitlines())
+        words = ", then ".join(f"`{line}`" for line in lines if line and not line.startswith("#"))
+        return hint if not words or words in hint or self.way is Way.NAMED else f"{hint}: here {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +121,34 @@ class SourceText:
         if 0 <= position < len(self.lines):
             return self.lines[position]
         return next(filter(None, (other.line(number) for other in self.others)), "")
+
+    def fresh(self, name: str) -> str:
+        """A name like this one that the text does not have.
+
+        >>> SourceText("train.py", 1, ("def f(a):", "    row = a[0]")).fresh("row")
+        'row_2'
+        """
+        taken, found, number = set(re.findall(r"\w+", "\n".join(self.lines))), name, 2
+        while found in taken:
+            found, number = f"{name}_{number}", number + 1
+        return found
+
+    def block(self, span: Span) -> str | None:
+        """The lines of a region, with the columns that they have below it; None where one begins before it.
+
+        >>> SourceText("train.py", 1, ("def f(a):", "    if a:", "        a += 1")).block(Span("train.py", 2, 4, 3, 14))
+        'if a:\\n    a += 1'
+        """
+        lines = [self.line(number) for number in range(span.line, span.end_line + 1)]
+        lines[-1] = lines[-1][: span.end_column]
+        before = lines[0][: span.column]
+        if before.strip() or not all(line.startswith(before) or not line.strip() for line in lines):
+            return None
+        return "\n".join(line[len(before) :].rstrip() for line in lines)
+
+    def whole_lines(self, span: Span) -> Span:
+        """The region with what stands behind it."""
+        return replace(span, end_column=len(self.line(span.end_line)))
 
     def quote(self, span: Span) -> str:
         """The first line of `span` with carets below what the span covers.

@@ -22,6 +22,7 @@ from functools import cached_property
 from orion.dataclass import dataclass, replace
 from orion.frontend.parse_expressions import parse_expression
 from orion.frontend.ranges import from_last_to_first, literal_step, range_bounds, read_range, times, trips_of
+from orion.frontend.rewritten_loops import given_name
 from orion.frontend.scope import Scope, assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.nodes import (
@@ -44,7 +45,8 @@ from orion.ir.nodes import (
 from orion.ir.rewriting import with_parts
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.sums import difference, literal, plus, total
-from orion.source import Span
+from orion.source import Replacement, Span
+from orion.typing.rewritten_names import names_of_items
 
 FUNCTIONS = {
     "builtins": ("range", "enumerate", "zip", "reversed"),
@@ -217,13 +219,15 @@ class _Reader:
                 if len(names) < len(parts):
                     raise self.refused(target)
                 yield Assign(Tuple(names, span), item, span)
+            case ast.Name(name), tuple() if not any(isinstance(one, tuple | Tuple) for one in item):
+                raise self.refused(target, names_of_items(span, name, len(item), self.scope.source))
             case _:
                 raise self.refused(target)
 
-    def refused(self, target: ast.expr) -> Exception:
+    def refused(self, target: ast.expr, names: Replacement | None = None) -> Exception:
         what = f"`{ast.unparse(target)}` does not take what this goes through apart"
         hint = "write as many names as there are items, and a name of its own for each item that is a tuple"
-        return self.scope.refuse(target, what, "", hint)
+        return self.scope.refuse(target, what, "", hint, replacement=names)
 
     # ------------------------------------------------------------ a range for each dimension
 
@@ -392,7 +396,9 @@ class _Reader:
     def refusal(self, node: ast.expr) -> Exception:
         what = f"a loop over `{ast.unparse(node)}` is not supported"
         why = "a `for` goes over a range, over arrays, or over the elements of a sparse array that is an argument"
-        return self.scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts")
+        is_computed = isinstance(node, ast.BinOp | ast.Compare | ast.UnaryOp)
+        found = given_name(node, "values", self.scope) if is_computed else None
+        return self.scope.refuse(node, what, why, "write `for i in range(…):` and use subscripts", replacement=found)
 
 
 def _is_false(node: ast.expr) -> bool:

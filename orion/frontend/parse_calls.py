@@ -14,10 +14,12 @@ import numpy as np
 from orion.errors import did_you_mean
 from orion.frontend.functions import canonical_name
 from orion.frontend.outside import MISSING
-from orion.frontend.refusals import CALLS, DATES, METHODS, OBJECTS, SPACES
-from orion.frontend.rewritten import same_call, stored_result, without_order
+from orion.frontend.refusals import CALLS, DATES, EXPRESSIONS, METHODS, OBJECTS, SPACES
+from orion.frontend.rewritten import best_by_key, same_call, stored_result, without_order
+from orion.frontend.rewritten_loops import STARTS, comprehended
 from orion.frontend.scope import Helper, Scope, constant
 from orion.ir.nodes import Call, Const, Expr
+from orion.source import Way
 from orion.typing.functions import FUNCTIONS, known
 
 Keywords = tuple[tuple[str, Expr], ...]
@@ -120,9 +122,14 @@ def check_callable(node: ast.Call, scope: Scope) -> None:
     name = getattr(function, "__name__", "")
     if name in CALLS and function is getattr(builtins, name, MISSING):
         refusal = CALLS[name]
-        what, is_named = f"{refusal.what} is not supported", name in SPACES
-        text = ast.unparse(node) if is_named else same_call(node, name)
-        raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, is_named=is_named)
+        what, is_space = f"{refusal.what} is not supported", name in SPACES
+        text = ast.unparse(node) if is_space else same_call(node, name)
+        way = Way.NAMED if is_space else Way.HERE
+        raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, way=way)
+    if name in STARTS and function is getattr(builtins, name) and (loop := comprehended(node, scope)) is not None:
+        refusal = EXPRESSIONS[type(node.args[0])]
+        what = f"{refusal.what} is not supported"
+        raise scope.refuse(node.args[0], what, refusal.why, refusal.hint, replacement=loop)
     if isinstance(function, type) and function in OBJECTS_MADE:
         made = OBJECTS_MADE[function]
         what = f"`{ast.unparse(node)}` makes a {made}, and is not supported"
@@ -138,8 +145,14 @@ def check_keywords(node: ast.Call, scope: Scope, statement: ast.Expr | None = No
     for keyword in node.keywords:
         if keyword.arg in REFUSED_KEYWORDS:
             hint, what = REFUSED_KEYWORDS[keyword.arg], f"the argument `{keyword.arg}=` is not supported"
-            text = stored_result(node) if statement is not None else without_order(node, keyword)
+            text = stored_result(node) if statement is not None else _without(node, keyword, scope)
             raise scope.refuse(keyword.value, what, "", hint, replaced_by=text, place=statement or node)
+
+
+def _without(node: ast.Call, keyword: ast.keyword, scope: Scope) -> str | None:
+    if keyword.arg == "key" and scope.value(node.func) in (min, max):
+        return best_by_key(node)
+    return without_order(node, keyword)
 
 
 def _bind(

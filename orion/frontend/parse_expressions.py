@@ -23,7 +23,8 @@ from orion.frontend.parse_calls import (
     refuse_method_of_object,
 )
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS
-from orion.frontend.rewritten import chosen_part, part_of_array, with_items
+from orion.frontend.rewritten import called_each, chosen_part, one_of_shape, part_of_array, with_items
+from orion.frontend.rewritten_loops import defined_outside, given_name, named_first
 from orion.frontend.scope import Scope, constant
 from orion.frontend.ufunc_methods import refuse_ufunc_method
 from orion.ir.constants import as_literal, constant_value
@@ -47,6 +48,7 @@ from orion.ir.nodes import (
     Word,
     every,
 )  # fmt: skip
+from orion.source import Way
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -95,7 +97,10 @@ def parse_expression(node: ast.expr, scope: Scope) -> Expr:
             return _subscript(node, scope)
         case _:
             refusal = EXPRESSIONS[type(node)]
-            raise scope.refuse(node, f"{refusal.what} is not supported", refusal.why, refusal.hint)
+            found = named_first(node, scope) if isinstance(node, ast.NamedExpr) else None
+            found = defined_outside(node, scope) if isinstance(node, ast.Lambda) else found
+            what = f"{refusal.what} is not supported"
+            raise scope.refuse(node, what, refusal.why, refusal.hint, replacement=found)
 
 
 def _with_powers(node: ast.expr) -> int | None:
@@ -189,7 +194,7 @@ def _not_a_value(node: ast.Name | ast.Attribute, scope: Scope, value: object) ->
     if isinstance(value, ModuleType) or (callable(value) and hasattr(value, "__name__")):
         what = "a module" if isinstance(value, ModuleType) else "a function"
         what, hint = f"`{written}` is {what} used as a value", "name the function where it is called"
-        return scope.refuse(node, what, OBJECTS, hint, replaced_by=written, is_named=True)
+        return scope.refuse(node, what, OBJECTS, hint, replaced_by=written, way=Way.NAMED)
     if isinstance(value, Accumulator):
         what, why = f"`{written}` is an accumulator from outside the function", "a call is given what it adds to"
         return scope.refuse(node, what, why, "pass it as an argument", is_wrong=True)
@@ -225,7 +230,8 @@ def _among(node: ast.Compare, op: ast.cmpop, value: ast.expr, items: list[ast.ex
     found = _operand(value, scope)
     if len(items) > 1 and any(call.function.startswith(("helper:", ".")) for call in every(Call, found)):
         hint = "give the value a name before, and look for that"
-        raise scope.refuse(value, "a call stands before `in`", "it would be made for each of the values", hint)
+        what, why = "a call stands before `in`", "it would be made for each of the values"
+        raise scope.refuse(value, what, why, hint, replacement=given_name(value, "value", scope))
     pairs = [(found, _operand(item, scope)) for item in items]
     each: tuple[Expr, ...] = tuple(Compare((word,), pair, span) for pair in pairs)
     return Logic(join, each, span) if len(each) > 1 else each[0]
@@ -266,7 +272,8 @@ def _call(node: ast.Call, scope: Scope) -> Expr:
         hint = f"call a function that is defined outside, and decorate one for each that `{name}` may be"
         raise scope.refuse(node, f"`{name}` is called, and is a local name", OBJECTS, hint)
     if not is_array_method and not isinstance(node.func, ast.Name | ast.Attribute):
-        raise scope.refuse(node, "what is called here is not a name", OBJECTS, "call a function by its name")
+        what, text = "what is called here is not a name", called_each(node)
+        raise scope.refuse(node, what, OBJECTS, "call a function by its name", replaced_by=text)
     if (deviation := deviation_along(node, scope, parse_expression)) is not None:
         return deviation
     of_list = _array_of_list(node, scope)
@@ -466,7 +473,8 @@ def _dimension(node: ast.Subscript, shape: ast.Attribute, scope: Scope) -> Expr:
         case ast.UnaryOp(ast.USub(), ast.Constant(int(axis))):
             axis = -axis
         case _:
-            raise scope.refuse(node, "the subscript of `shape` is not a constant", "", "write `a.shape[0]`")
+            what, text = "the subscript of `shape` is not a constant", one_of_shape(node)
+            raise scope.refuse(node, what, "", "write `a.shape[0]`", replaced_by=text)
     array = parse_expression(shape.value, scope)
     if isinstance(array, Var):
         return Dim(array.name, axis, scope.span(node))

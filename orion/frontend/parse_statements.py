@@ -17,6 +17,7 @@ from orion.frontend.raising import parse_assert, parse_raise
 from orion.frontend.ranges import trips_of
 from orion.frontend.refusals import EXPRESSIONS, OBJECTS, STATEMENTS
 from orion.frontend.rewritten import ends_names, is_imported, one_by_one
+from orion.frontend.rewritten_loops import as_branches_of
 from orion.frontend.scope import Scope, all_nodes, assigned_names
 from orion.frontend.tuples import Target, flattened
 from orion.ir.assigned import holds_break, mentions
@@ -52,7 +53,8 @@ from orion.ir.nodes import (
 from orion.ir.renaming import renamed
 from orion.ir.spans import with_span
 from orion.ir.sums import difference, literal, total
-from orion.source import Span
+from orion.source import Span, Way
+from orion.typing.rewritten_names import names_of_items
 
 Numbers = Iterator[int]
 
@@ -121,8 +123,14 @@ def _statement(node: ast.stmt, scope: Scope, numbers: Numbers) -> list[Stmt]:
             return [Pass(scope.span(node))]
         case _:
             refusal = STATEMENTS[type(node)]
-            what, needless = f"{refusal.what} is not supported", ends_names(node) or is_imported(node, scope.globals)
-            raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by="" if needless else None)
+            what, text, way = f"{refusal.what} is not supported", None, Way.HERE
+            if ends_names(node) or is_imported(node, scope.globals):
+                text = ""
+            elif isinstance(node, ast.FunctionDef):
+                text, way = scope.source.block(scope.source.whole_lines(scope.span(node))), Way.OUTSIDE
+            elif isinstance(node, ast.Match):
+                text = as_branches_of(node, scope)
+            raise scope.refuse(node, what, refusal.why, refusal.hint, replaced_by=text, way=way)
 
 
 def _expression(node: ast.Expr, scope: Scope) -> list[Stmt]:
@@ -219,7 +227,11 @@ def _value(node: ast.expr, target: Target, scope: Scope) -> Expr:
     value = parse_expression(node, scope)
     if not isinstance(target, Tuple):
         if isinstance(value, Tuple) and not (isinstance(target, Subscript) and len(value.items) > 1):
-            raise scope.refuse(node, "a tuple as a value is not supported", OBJECTS, "give each item a name of its own")
+            what, hint = "a tuple as a value is not supported", "give each item a name of its own"
+            named = None
+            if isinstance(target, Var) and not any(isinstance(item, Tuple) for item in value.items):
+                named = names_of_items(target.span, target.name, len(value.items), scope.source)
+            raise scope.refuse(node, what, OBJECTS, hint, replacement=named)
         return value
     match value:
         case Tuple(items) if len(items) == len(target.items):

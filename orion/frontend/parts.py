@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from orion.ir.as_statements import as_branches
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter
@@ -69,7 +70,8 @@ def with_named_bases(function: Function, taken: Collection[str]) -> Function:
         found = as_one_subscript(expr)
         if found is None:
             what, hint = "a subscript of an expression is not supported here", "give the value a name first"
-            raise unsupported(what, expr.span, function.source, why=staying.get(base, ""), hint=hint)
+            why, text = staying.get(base, ""), as_branches(expr.span, function.source)
+            raise unsupported(what, expr.span, function.source, why=why, hint=hint, replacement=text)
         return found
 
     lifter = Lifter(lambda expr: expr in bases, lift, instead, lambda call: call.function.startswith("helper:"))

@@ -16,6 +16,7 @@ import builtins
 from collections.abc import Iterator
 
 from orion.frontend.parse_expressions import parse_expression
+from orion.frontend.rewritten import with_text
 from orion.frontend.scope import Scope
 from orion.ir.nodes import RAISE, Call, Expr, If, Return, Stmt, Unary, Word
 
@@ -60,12 +61,12 @@ def _is_plain(kind: type) -> bool:
 def _raised(name: str, node: ast.stmt, text: ast.expr | None, scope: Scope) -> Return:
     """What ends the function with an error of this class and text."""
     span = scope.span(node)
-    parts = () if text is None else tuple(_text(text, scope))
+    parts = () if text is None else tuple(_text(text, node, scope))
     return Return(Call(RAISE + name, parts, span), span)
 
 
-def _text(node: ast.expr, scope: Scope) -> Iterator[Expr]:
-    """A text: a string, or a format and the values that it is of."""
+def _text(node: ast.expr, statement: ast.stmt, scope: Scope) -> Iterator[Expr]:
+    """The text of an error that a statement raises: a string, or a format and the values that it is of."""
     match node:
         case ast.Constant(str(text)):
             yield Word(text, scope.span(node))
@@ -75,7 +76,8 @@ def _text(node: ast.expr, scope: Scope) -> Iterator[Expr]:
             yield Word(text if values else text.format(), scope.span(node))
             yield from (parse_expression(value, scope) for value in values)
         case _:
-            raise scope.refuse(node, "the text of this error is not supported", "", TEXT)
+            what, instead = "the text of this error is not supported", with_text(statement, node)
+            raise scope.refuse(node, what, "", TEXT, replaced_by=instead, place=statement)
 
 
 def _is_plain_part(part: ast.expr) -> bool:

@@ -75,6 +75,57 @@ def part_of_array(node: ast.Subscript, value: Callable[[ast.expr], object]) -> s
             return None
 
 
+def called_each(call: ast.Call) -> str | None:
+    """`(f if c else g)(x)` as `f(x) if c else g(x)`."""
+    match call.func:
+        case ast.IfExp(test, ast.Name() as then, ast.Name() as orelse):
+            calls = (ast.Call(one, call.args, call.keywords) for one in (then, orelse))
+            return ast.unparse(ast.IfExp(test, *calls))
+        case _:
+            return None
+
+
+def one_of_shape(node: ast.Subscript) -> str | None:
+    """`A.shape[i % 2]` as `A.shape[0] if i % 2 == 0 else A.shape[1]`."""
+    match node.slice:
+        case ast.BinOp(_, ast.Mod(), ast.Constant(2)) if _is_plain(node.value):
+            first, last = (ast.Subscript(node.value, ast.Constant(axis), ast.Load()) for axis in (0, 1))
+            test = ast.Compare(node.slice, [ast.Eq()], [ast.Constant(0)])
+            return ast.unparse(ast.IfExp(test, first, last))
+        case _:
+            return None
+
+
+def best_by_key(call: ast.Call) -> str | None:
+    """`max(x, y, key=f)` as `y if f(y) > f(x) else x`: the first of equal ones, as Python takes it."""
+    match call:
+        case ast.Call(ast.Name(name), [first, second], [ast.keyword("key", ast.Name() as key)]):
+            pass
+        case _:
+            return None
+    if not (_is_plain(first) and _is_plain(second)) or any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    its, other = (ast.Call(key, [one], []) for one in (second, first))
+    test = ast.Compare(its, [ast.Gt() if name == "max" else ast.Lt()], [other])
+    return ast.unparse(ast.IfExp(test, second, first))
+
+
+def with_text(statement: ast.stmt, value: ast.expr) -> str | None:
+    """An `assert` or a `raise` of a value as one of the text of that; a KeyError shows its text in quotes."""
+    shown = ast.unparse(value)
+    is_plain = isinstance(value, ast.Name | ast.Attribute | ast.Subscript) and _is_plain(value)
+    if not is_plain or set(shown) & set("\"'\\{}"):
+        return None
+    text = ast.Name(f'f"{{{shown}}}"', ast.Load())
+    match statement:
+        case ast.Assert(test):
+            return ast.unparse(ast.Assert(test, text))
+        case ast.Raise(ast.Call(ast.Name(name) as error, [_], []), None) if name != "KeyError":
+            return ast.unparse(ast.Raise(ast.Call(error, [text], []), None))
+        case _:
+            return None
+
+
 def one_by_one(targets: Sequence[ast.expr], value: ast.expr) -> str | None:
     """`a, b = c, d = x, y` with a line for each; None where an assignment changes what the next one reads."""
     changed = {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}

@@ -19,7 +19,8 @@ from orion.frontend.outside import MISSING
 from orion.frontend.syntax import nodes_of
 from orion.ir.nodes import Binary, Call, Const, Count, Dim, Expr, Tuple, Unary, Var
 from orion.ir.refuse import unsupported
-from orion.source import Replacement, SourceText, Span
+from orion.ir.unread import left_out, told
+from orion.source import Replacement, SourceText, Span, Way
 
 IMPORTS = {"np": "import numpy as np", "numpy": "import numpy", "math": "import math"}
 """Modules whose functions loops may call, by the name that stands for them."""
@@ -84,12 +85,18 @@ class Scope:
         is_wrong: bool = False,
         replaced_by: str | None = None,
         place: ast.expr | ast.stmt | None = None,
-        is_named: bool = False,
+        way: Way = Way.HERE,
+        replacement: Replacement | None = None,
     ) -> UnsupportedLoopError:
         """The error to raise for a part of the source: one that Orion does not know or, where it `is_wrong`, one that
         Python would not run, or that means something else when compiled. `replaced_by` does the same as the node, or
-        as what is at `place`: the hint tells it. With `is_named` it is written where the node's name is."""
-        found = None if replaced_by is None else Replacement(self.span(place or node), replaced_by, is_named)
+        as what is at `place`: the hint tells it. It is written in that way. `replacement` is one for another region."""
+        found = replacement
+        if replaced_by is not None:
+            found = Replacement(self.span(place or node), replaced_by, way)
+        if found is None and isinstance(node, ast.expr):
+            found = left_out(self.span(node), self.source)
+            hint = hint if found is None else told(found, hint, self.source)
         span, known = self.span(node), not is_wrong
         return unsupported(what, span, self.source, why=why, hint=hint, is_for_numba=known, replacement=found)
 

@@ -35,13 +35,22 @@ def unsupported(
 def is_as_written(expr: Expr, source: SourceText) -> bool:
     """Whether the source has an expression as it is printed: one that was made of what is written there has its span,
     and does not stand for all of it."""
-    span = expr.span
-    written = source.line(span.line)[span.column : span.end_column]
+    node = written(expr.span, source)
     try:
-        one, other = (ast.dump(ast.parse(text, mode="eval")) for text in (written, print_expr(expr)))
+        return node is not None and ast.dump(node) == ast.dump(ast.parse(print_expr(expr), mode="eval").body)
     except SyntaxError:
         return False
-    return one == other and span.line == span.end_line and not span.inlined
+
+
+def written(span: Span, source: SourceText) -> ast.expr | None:
+    """The expression that the source has there, on one line; None where it is none, or a helper's that stands for all
+    its calls."""
+    if span.line != span.end_line or span.inlined:
+        return None
+    try:
+        return ast.parse(source.line(span.line)[span.column : span.end_column], mode="eval").body
+    except SyntaxError:
+        return None
 
 
 def as_said(name: str, span: Span, function: Function) -> str:

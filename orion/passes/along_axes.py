@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orion.dataclass import dataclass, replace
+from orion.ir.as_statements import as_branches
 from orion.ir.assigned import assigned_names
 from orion.ir.constants import constant_value
 from orion.ir.function import Function
@@ -48,6 +49,7 @@ from orion.ir.refuse import unsupported
 from orion.ir.renaming import fresh
 from orion.ir.rewriting import expand, rewrite_function
 from orion.passes.writes import helper_writes
+from orion.source import Replacement
 from orion.typing.expression_types import Typing
 
 EXTREMES = {"np.max": "np.maximum", ".max": "np.maximum", "np.min": "np.minimum", ".min": "np.minimum"}
@@ -110,12 +112,14 @@ class _Writer:
 
     def instead(self, expr: Expr, why: str) -> Expr:
         assert isinstance(expr, Call)
-        raise self.refusal(expr, "is not supported here", why, "give it a name first")
+        text = as_branches(expr.span, self.function.source)
+        raise self.refusal(expr, "is not supported here", why, "give it a name first", text)
 
-    def refusal(self, call: Call, what: str, why: str, hint: str) -> Exception:
+    def refusal(self, call: Call, what: str, why: str, hint: str, instead: Replacement | None = None) -> Exception:
         name = call.function.rpartition(".")[2]
         text = f"`{name}` with `axis=` {what}"
-        return unsupported(text, call.span, self.function.source, why=why, hint=hint, is_for_numba=True)
+        source = self.function.source
+        return unsupported(text, call.span, source, why=why, hint=hint, is_for_numba=True, replacement=instead)
 
     def array(self, call: Call, before: list[Stmt]) -> tuple[Var, int]:
         """The name of the array that a call is about, which it is given in a statement before, and the axis."""

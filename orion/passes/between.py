@@ -58,8 +58,10 @@ from orion.passes.after_loops import LoopVariables, following
 from orion.passes.in_place import with_subscripts
 from orion.passes.local_arrays import is_part_returned
 from orion.passes.sizes import with_arrays
+from orion.source import Replacement
 from orion.typing.expression_types import Typing
 from orion.typing.infer import infer_types, with_local_arrays
+from orion.typing.rewritten_names import copy_of_part
 from orion.typing.value_type import BOOL, INT, ValueType
 
 __all__ = ["SYNTHETIC", "PeeledLoop", "array_names", "is_repeat", "is_split", "peel_loop", "separate", "touches"]
@@ -357,15 +359,23 @@ class _Separator:
                     shared[name] = None
         return tuple(shared)
 
-    def refuse(self, node: Node, what: str, why: str, hint: str) -> UnsupportedLoopError:
-        return unsupported(what, node.span, self.function.source, why=why, hint=hint, is_for_numba=True)
+    def refuse(
+        self, node: Node, what: str, why: str, hint: str, replacement: Replacement | None = None
+    ) -> UnsupportedLoopError:
+        source = self.function.source
+        return unsupported(what, node.span, source, why=why, hint=hint, is_for_numba=True, replacement=replacement)
 
     def check_whole(self, name: str, home: Node, body: tuple[Stmt, ...]) -> None:
         if any(node.name == name for node in every(Bind, *body)):
             said = as_said(name, home.span, self.function)
             what = f"`{said}` stands for parts of arrays in more than one loop"
             hint = f"give the part its name inside the loop that uses it, or make a copy: `{said} = ….copy()`"
-            raise self.refuse(home, what, "", hint)
+            raise self.refuse(home, what, "", hint, self.copied(name, body))
+
+    def copied(self, name: str, body: tuple[Stmt, ...]) -> Replacement | None:
+        """A copy of the part that a name stands for, where the source makes it a single time."""
+        spans = {node.span for node in every(Bind, *body) if node.name == name}
+        return copy_of_part(spans.pop(), self.function.source) if len(spans) == 1 else None
 
     def misplaced(self, elements: Elements) -> UnsupportedLoopError:
         what = "a loop over elements inside another loop over elements is not supported"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orion.dataclass import dataclass
+from orion.ir.as_statements import as_branches
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter
@@ -62,7 +63,9 @@ class _Filler:
     def instead(self, expr: Expr, why: str) -> Expr:
         what = "an array that is written out is not supported here"
         hint = "give it a name first"
-        raise unsupported(what, expr.span, self.function.source, why=why, hint=hint, is_for_numba=True)
+        source = self.function.source
+        text = as_branches(expr.span, source)
+        raise unsupported(what, expr.span, source, why=why, hint=hint, is_for_numba=True, replacement=text)
 
     def filled(self, target: Var, value: Call) -> Iterator[Stmt]:
         """The statements that make the array, and give its elements their values."""

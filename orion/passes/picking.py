@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from orion.dataclass import dataclass, field, replace
+from orion.ir.as_statements import as_branches
 from orion.ir.assigned import assigned_names
 from orion.ir.function import Function
 from orion.ir.lifting import Lifter
@@ -150,7 +151,9 @@ class _Picker:
     def instead(self, expr: Expr, why: str) -> Expr:
         what = "an array of subscripts is not supported here"
         hint = "give what it picks a name first"
-        raise unsupported(what, expr.span, self.function.source, why=why, hint=hint, is_for_numba=True)
+        source = self.function.source
+        text = as_branches(expr.span, source)
+        raise unsupported(what, expr.span, source, why=why, hint=hint, is_for_numba=True, replacement=text)
 
     def fresh(self, name: str, span: Span, kind: ValueType) -> Var:
         """A new name, for a value of this type."""

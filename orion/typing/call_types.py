@@ -7,10 +7,11 @@ from collections.abc import Mapping, Set
 from orion.ir.nodes import Call
 from orion.typing.arguments import Arguments
 from orion.typing.complex_types import check_complex
-from orion.typing.functions import ALONG, Form, Known, known
+from orion.typing.functions import ALONG, Form, Known, known, operands
 from orion.typing.problems import TypeProblem
-from orion.typing.results import NOT_BY_NUMBA, conversion, converted
-from orion.typing.rewritten import with_fewer, with_one_limit, without_argument
+from orion.typing.results import NOT_BY_NUMBA, conversion, converted, elementwise
+from orion.typing.rewritten import stored, with_fewer, with_one_limit, without_argument
+from orion.typing.rewritten_loops import of_each_row, summed_from
 from orion.typing.value_type import ValueType
 
 INSTEAD = {
@@ -30,16 +31,17 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     name = call.function
     row = known(name)
     assert row is not None, name  # `orion.frontend.parse_calls` has looked
-    if (row.most is not None and len(types) > row.most) or any(key == "out" for key, _ in call.keywords):
-        raise _too_many(call, types, row)
+    limit = operands(name) if row.result is elementwise else row.most
+    if (limit is not None and len(types) > limit) or any(key == "out" for key, _ in call.keywords):
+        raise _too_many(call, types, row, limit or 0)
     for key, _ in call.keywords:
         if key not in row.keywords:
             hint = INSTEAD.get(key, "write its arguments by position, or leave it out")
             what, text = (
                 f"`{name.removeprefix('.')}` with `{key}=` is not supported",
-                without_argument(call, types, key, dtypes),
+                without_argument(call, types, key, dtypes, row.most),
             )
-            raise TypeProblem(what, NOT_BY_NUMBA, hint, replaced_by=text)
+            raise TypeProblem(what, NOT_BY_NUMBA, hint, replaced_by=text, rewritten=of_each_row(call, types))
     if any(kind.dtype == "none" for kind in types):
         hint = "leave it out, or use a number, such as -1 or np.nan"
         raise TypeProblem(f"`{name}` is given None", "", hint, replaced_by=with_one_limit(call))
@@ -50,13 +52,16 @@ def call_type(call: Call, types: tuple[ValueType, ...], dtypes: Mapping[str, str
     return found
 
 
-def _too_many(call: Call, types: tuple[ValueType, ...], row: Known) -> TypeProblem:
+def _too_many(call: Call, types: tuple[ValueType, ...], row: Known, limit: int) -> TypeProblem:
     name, text = call.function, with_fewer(call, types)
     if row.instead and row.instead != ALONG:
         what = f"`{name}` with a further argument is not supported"
-        return TypeProblem(what, NOT_BY_NUMBA, row.instead, replaced_by=text)
+        instead = summed_from if name == "sum" and types[0].rank == 1 else None
+        return TypeProblem(what, NOT_BY_NUMBA, row.instead, replaced_by=text, rewritten=instead)
     what = f"`{name}` is given more arguments than are supported"
     if row.instead:
-        return TypeProblem(what, NOT_BY_NUMBA, row.instead, replaced_by=text)
+        return TypeProblem(what, NOT_BY_NUMBA, row.instead, replaced_by=text, rewritten=of_each_row(call, types))
     why = "a further one could be the array for the result: a write that the analysis would not see"
-    return TypeProblem(what, why, "assign the result, `a[:] = …`")
+    return TypeProblem(
+        what, why, "assign the result, `a[:] = …`", replaced_by=stored(call) if len(types) == limit + 1 else None
+    )

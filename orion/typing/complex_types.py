@@ -7,6 +7,7 @@ from orion.typing.arguments import Arguments
 from orion.typing.dtypes import Kind
 from orion.typing.problems import TypeProblem
 from orion.typing.results import NOT_BY_NUMBA
+from orion.typing.rewritten import parts_of_complex
 from orion.typing.value_type import COMPLEX, INT, ValueType, shaped
 
 MOST_PRODUCTS = 64
@@ -42,7 +43,8 @@ def complex_number(given: Arguments) -> ValueType:
     if any(kind.rank for kind in given.types):
         raise TypeProblem("`complex` of an array", "it takes numbers", "write `x + 1j * y`")
     if len(given.types) == 2 and any(kind.is_complex for kind in given.types):
-        raise TypeProblem("`complex` of two numbers of which one is complex", NOT_BY_NUMBA, "write `x + 1j * y`")
+        what, text = "`complex` of two numbers of which one is complex", parts_of_complex(given.call, given.types)
+        raise TypeProblem(what, NOT_BY_NUMBA, "write `x + 1j * y`", replaced_by=text)
     return COMPLEX
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 
 from orion.dataclass import dataclass, field, replace
 from orion.errors import UnsupportedLoopError
+from orion.ir.as_statements import as_branches
 from orion.ir.cures import over_elements
 from orion.ir.nodes import (
     RAISE,
@@ -39,6 +40,7 @@ from orion.typing.dtypes import operator_result
 from orion.typing.further_results import element_of
 from orion.typing.problems import TypeProblem
 from orion.typing.results import product_type
+from orion.typing.rewritten_axes import picked_apart
 from orion.typing.value_type import BOOL, COMPLEX, FLOAT, INT, NONE, ValueType, broadcast, join_values, shaped
 
 X_Y: tuple[Expr, Expr] = (Var("x", NOWHERE), Var("y", NOWHERE))
@@ -90,6 +92,9 @@ class Typing:
         except TypeProblem as problem:
             what, why, hint = problem.what, problem.why, problem.hint
             is_known, text = problem.is_for_numba, problem.replaced_by
+            found = None if problem.rewritten is None else problem.rewritten(expr.span, self.source)
+            if found is not None:
+                raise unsupported(what, expr.span, self.source, why=why, hint=hint, replacement=found) from problem
             raise self.refuse(expr, what, why, hint, is_for_numba=is_known, replaced_by=text) from problem
         self.found[id(expr)] = expr, kind
         return kind
@@ -103,9 +108,12 @@ class Typing:
         *,
         is_for_numba: bool = False,
         replaced_by: str | None = None,
+        whole: Expr | None = None,
     ) -> UnsupportedLoopError:
-        is_told = replaced_by is not None and is_as_written(expr, self.source)
-        found = Replacement(expr.span, replaced_by) if is_told and replaced_by else None
+        """The error to raise for an expression. `replaced_by` does the same as it, or as the whole that it is in."""
+        old = whole or expr
+        is_told = replaced_by is not None and is_as_written(old, self.source)
+        found = Replacement(old.span, replaced_by) if is_told and replaced_by else None
         known = is_for_numba
         return unsupported(what, expr.span, self.source, why=why, hint=hint, is_for_numba=known, replacement=found)
 
@@ -205,7 +213,8 @@ class Typing:
     def _joined(self, types: list[ValueType], values: tuple[Expr, ...]) -> ValueType:
         found = join_values(types, values, self.single)
         if found is None:
-            raise TypeProblem("the alternatives have different shapes", "", "choose with an `if` statement")
+            what, hint = "the alternatives have different shapes", "choose with an `if` statement"
+            raise TypeProblem(what, "", hint, rewritten=as_branches)
         return found
 
     # ------------------------------------------------------------ calls and subscripts
@@ -327,14 +336,19 @@ class Typing:
         last = [part for part in expr.index[expr.index.index(arrays[0]) :] if part is not arrays[0]]
         if any(not isinstance(part, Slice) for part in last):
             hint = "give what it picks a name first: `rows = A[picks]`, or `column = A[:, j]`"
-            what = "an array of subscripts before a number is not supported"
-            raise self.refuse(arrays[0], what, hint=hint, is_for_numba=True)
+            what, text = "an array of subscripts before a number is not supported", self._picked(expr, arrays[0])
+            raise self.refuse(arrays[0], what, hint=hint, is_for_numba=True, replaced_by=text, whole=expr)
         slices = [part for part in others if isinstance(part, Slice)]
         is_plain = all(part.lower is part.upper is part.step is None for part in slices)
         if slices and (len(slices) < len(others) or not is_plain):
             hint = "give the part a name first: `row = A[i]`, then `row[picks]`"
             what = "an array of subscripts beside a slice or a number is not supported"
-            raise self.refuse(arrays[0], what, hint=hint, is_for_numba=True)
+            text = self._picked(expr, arrays[0])
+            raise self.refuse(arrays[0], what, hint=hint, is_for_numba=True, replaced_by=text, whole=expr)
+
+    def _picked(self, expr: Subscript, picks: Expr) -> str | None:
+        is_number = [not isinstance(part, Slice) and not self.of(part).rank for part in expr.index]
+        return picked_apart(expr, picks, self.of(picks), is_number=is_number)
 
     def truth(self, expr: Expr) -> bool | None:
         """Whether a scalar that may be a truth value, as it is or as one of several values, may be one of NumPy's; None

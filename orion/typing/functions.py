@@ -395,6 +395,15 @@ def takes_floats(name: str) -> bool:
     return f"{'d' * found.nin}->d" in found.types
 
 
+def operands(name: str) -> int:
+    """How many arrays a function of each element is given before the one for its result.
+
+    >>> operands("np.sqrt"), operands("np.add")
+    (1, 2)
+    """
+    return int(getattr(np, name.removeprefix("np.")).nin)
+
+
 def is_dtype(name: str) -> bool:
     """Whether it is one of NumPy's scalar types, such as "np.float32".
 

@@ -11,6 +11,7 @@ from orion.typing.arguments import Arguments, Rule
 from orion.typing.dtypes import sum_result
 from orion.typing.problems import TypeProblem
 from orion.typing.results import NOT_BY_NUMBA
+from orion.typing.rewritten_axes import without_axis
 from orion.typing.value_type import INT, ONE, ValueType, scalar
 
 
@@ -89,7 +90,8 @@ def with_axis(given: Arguments) -> ValueType:
     """np.expand_dims, `x[:, None]`: an axis of one element more."""
     array = given.type(0)
     if not array.rank:  # the mean of a row: `np.std(x, axis=0)` is written by this (`orion.frontend.numpy_forms`)
-        raise TypeProblem("a number gets an axis", "", "for a row leave the axis out, `np.std(x)`")
+        hint = "for a row leave the axis out, `np.std(x)`"
+        raise TypeProblem("a number gets an axis", "", hint, rewritten=without_axis)
     number = constant_value(given.call.arguments[1]) if len(given.call.arguments) > 1 else None
     if number is None or not -array.rank <= number + (number < 0) <= array.rank:
         raise TypeProblem("`axis` is not the number of an axis of the result", "", "write a constant, `x[:, None]`")

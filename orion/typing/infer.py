@@ -41,10 +41,12 @@ from orion.ir.nodes import (
 from orion.ir.refuse import unsupported
 from orion.ir.spans import NOWHERE, without_spans
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, SparseType, Types
+from orion.ir.unread import left_out, told
 from orion.source import Replacement, Span
 from orion.typing.expression_types import Typing, UntypedNameError, operation_type
 from orion.typing.problems import TypeProblem
 from orion.typing.rewritten import product_in_place
+from orion.typing.rewritten_names import items_of, other_name, stored_one_by_one
 from orion.typing.single import NO_USES, Uses, uses_of
 from orion.typing.taken_apart import one_by_one
 from orion.typing.value_type import (
@@ -229,9 +231,14 @@ class _Inference:
             hint = "to swap two sparse arrays, write the loops once for each" if is_swap else "use another name"
             raise self.refuse(statement, f"the array `{name}` is assigned by its plain name", why, hint)
         if kind.dtype == "none":
-            raise self.refuse(statement, f"`{name}` is given None", hint="use a number, such as -1 or np.nan")
+            hint, source = "use a number, such as -1 or np.nan", self.function.source
+            unread = None if value is None else left_out(value.span, source)
+            hint = hint if unread is None else told(unread, hint, source)
+            raise self.refuse(statement, f"`{name}` is given None", hint=hint, replacement=unread)
         if kind.dtype == "tuple":
-            raise self.refuse(statement, "a tuple is used as a value", hint="write its items one by one")
+            named = items_of(statement, name, kind, self.function.source)
+            what, hint = "a tuple is used as a value", "write its items one by one"
+            raise self.refuse(statement, what, hint=hint, replacement=named)
         old = self.names.get(name)
         truth = self.truth_of(kind, value)
         if truth is not None and not (self.truths.get(name) or self.truths.get(name) is truth):
@@ -242,7 +249,8 @@ class _Inference:
         joined = self.joined(name, old, kind, value)
         if joined is None:
             what = f"`{name}` is a {_shape_word(old)} in one place and a {_shape_word(kind)} here"
-            raise self.refuse(statement, what, "a name has one type in a compiled loop", "use two names")
+            why, other = "a name has one type in a compiled loop", other_name(statement, name, self.function.source)
+            raise self.refuse(statement, what, why, "use two names", replacement=other)
         if joined != old:
             self.names[name] = joined
             self.widened |= old is not None
@@ -347,7 +355,16 @@ class _Inference:
                 hint = "write a loop with an `if`, or `np.where`" if is_mask else "write a loop over the subscripts"
                 if isinstance(statement, Update) and not is_mask:
                     hint += "; it changes an element as often as its subscript is there, NumPy once"
-                raise self.refuse(statement, f"{what} that is written to is not supported", "", hint)
+                loop = None
+                if isinstance(statement, Assign | Update) and self.is_one_by_one(statement, part):
+                    loop = stored_one_by_one(statement, part, self.function.source, is_mask=is_mask)
+                what = f"{what} that is written to is not supported"
+                raise self.refuse(statement, what, "", hint, replacement=loop)
+
+    def is_one_by_one(self, statement: Assign | Update, part: Expr) -> bool:
+        """Whether a row of subscripts says where a number is stored."""
+        value = self.typing.of(statement.value)
+        return self.typing.of(part).rank == 1 and not (value.rank or value.items)
 
     def update(self, statement: Update) -> None:
         if isinstance(statement.target, Subscript):
@@ -417,9 +434,16 @@ class _Inference:
     # ------------------------------------------------------------ refusals
 
     def refuse(
-        self, statement: Stmt, what: str, why: str = "", hint: str = "", *, replaced_by: str | None = None
+        self,
+        statement: Stmt,
+        what: str,
+        why: str = "",
+        hint: str = "",
+        *,
+        replaced_by: str | None = None,
+        replacement: Replacement | None = None,
     ) -> Exception:
-        found = None if replaced_by is None else Replacement(statement.span, replaced_by)
+        found = replacement if replaced_by is None else Replacement(statement.span, replaced_by)
         return unsupported(what, statement.span, self.function.source, why=why, hint=hint, replacement=found)
 
     def refuse_expr(self, expr: Expr, what: str, why: str = "", hint: str = "") -> Exception:

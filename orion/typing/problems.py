@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from orion.source import Replacement, SourceText, Span
+
 
 class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError where the place is known)
-    """Why an expression has no type. `replaced_by` does the same as the expression: the hint tells it."""
+    """Why an expression has no type. `replaced_by` does the same as the expression: the hint tells it.
+    `rewritten` makes a replacement of what the source has there."""
 
     def __init__(
         self,
@@ -14,7 +19,8 @@ class TypeProblem(Exception):  # noqa: N818  (becomes an UnsupportedLoopError wh
         *,
         is_for_numba: bool = False,
         replaced_by: str | None = None,
+        rewritten: Callable[[Span, SourceText], Replacement | None] | None = None,
     ) -> None:
         super().__init__(what)
         self.what, self.why, self.hint, self.is_for_numba = what, why, hint, is_for_numba
-        self.replaced_by = replaced_by
+        self.replaced_by, self.rewritten = replaced_by, rewritten

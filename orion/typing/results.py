@@ -19,6 +19,7 @@ from orion.typing.arguments import Arguments, Rule
 from orion.typing.dtypes import Kind, elementwise_result, float_result, operator_result, promote, sum_result
 from orion.typing.problems import TypeProblem
 from orion.typing.rewritten import flat_by_size, joined_as_one, with_converted, without_keyword
+from orion.typing.rewritten_axes import differences_of_columns, operand, quantiles, range_of_signed
 from orion.typing.value_type import BOOL, FLOAT, INT, ValueType, broadcast, join_values, scalar, shaped
 
 NOT_BY_NUMBA = "Numba, which compiles the loop, does not take it"
@@ -125,7 +126,9 @@ def product_of_rows(given: Arguments) -> ValueType:
     left, right = given.type(0), given.type(1)
     if left.rank != 1 or right.rank != 1:
         name = given.call.function.removeprefix("np.")
-        raise TypeProblem(f"`{name}` of other than two rows", "", "write a loop")
+        is_inner = name == "inner" and left.rank == right.rank == 2
+        text = "{} @ {}.T".format(*map(operand, given.call.arguments)) if is_inner else None
+        raise TypeProblem(f"`{name}` of other than two rows", "", "write a loop", replaced_by=text)
     return product_type(left, right)
 
 
@@ -237,7 +240,8 @@ def chosen(given: Arguments) -> ValueType:
 def counted(given: Arguments) -> ValueType:
     integers = all(kind.is_integer for kind in given.types)
     if any(kind.dtype.startswith("uint") for kind in given.types):
-        raise TypeProblem("`arange` of unsigned integers", NOT_BY_NUMBA, "convert them, `int(n)`")
+        text = range_of_signed(given.call, given.type(0))
+        raise TypeProblem("`arange` of unsigned integers", NOT_BY_NUMBA, "convert them, `int(n)`", replaced_by=text)
     ends = given.call.arguments
     length = without_spans(ends[0]) if len(given.types) == 1 and integers else None
     if len(given.types) == 2 and integers and not any(isinstance(end, Dtype) for end in ends):
@@ -335,7 +339,9 @@ def _row(given: Arguments) -> ValueType:
     array = _array(given)
     if array.rank > 1:
         name = given.call.function.lstrip(".")
-        raise TypeProblem(f"`{name}` of an array of more than one dimension", NOT_BY_NUMBA, "loop over its rows")
+        text = differences_of_columns(given.call, array) if name == "np.diff" else None
+        what = f"`{name}` of an array of more than one dimension"
+        raise TypeProblem(what, NOT_BY_NUMBA, "loop over its rows", replaced_by=text)
     return array
 
 
@@ -401,7 +407,8 @@ def quantile(given: Arguments) -> ValueType:
     """np.percentile: one value, of one place in the order of all."""
     array = _array(given)
     if given.type(1).rank or given.type(1).items:
-        raise TypeProblem(f"`{given.call.function}` at several places", "", "write one call for each")
+        what, text = f"`{given.call.function}` at several places", quantiles(given.call, given.type(1))
+        raise TypeProblem(what, "", "write one call for each", replaced_by=text)
     if not array.dtype.startswith("float") and array.dtype != "int64":
         raise TypeProblem(f"`{given.call.function}` of {array.dtype}", NOT_BY_NUMBA, "write `a.astype(np.float64)`")
     return scalar(float_result(array.kind))

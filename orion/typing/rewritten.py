@@ -10,8 +10,17 @@ import numpy as np
 
 from orion.dataclass import replace
 from orion.ir.constants import constant_value
-from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Tuple, Update, Var
+from orion.ir.nodes import Binary, Call, Const, Dtype, Expr, Subscript, Tuple, Update, Var
 from orion.ir.printer import print_expr
+from orion.typing.rewritten_axes import (
+    along_axis,
+    is_plain,
+    reversed_axes,
+    trace_beside,
+    with_fewer_degrees,
+    with_kept_axis,
+    with_start,
+)
 from orion.typing.value_type import ValueType
 
 
@@ -73,22 +82,94 @@ def with_fewer(call: Call, types: Sequence[ValueType]) -> str | None:
             return open_linspace(call, types)
         case "np.sum" | ".sum", (array, axis, Dtype() as dtype) if not call.keywords:
             return print_expr(Call(call.function, (array, axis), call.span, (("dtype", dtype),)))
+        case "np.mean" | ".mean", (array, axis, Dtype("float64")) if not (call.keywords or types[0].is_complex):
+            return print_expr(Call(call.function, (_converted(array, "float64"), axis), call.span))
+        case "np.trace", _:
+            return trace_beside(call, types[0])
+        case "np.transpose", _:
+            return reversed_axes(call, types[0])
+        case "pow", _:
+            return power_of_remainder(call, types)
+        case ".item", (row, place) if types[0].rank == 1 and not call.keywords:
+            return item_at(row, place, types)
         case "np.concatenate" | "np.cumsum" | ".cumsum" | "np.cumprod", (row, axis) if constant_value(axis) == 0:
             rows = types[0].items or types[:1]
             is_row = all(kind.rank == 1 for kind in rows) and not call.keywords
             return print_expr(replace(call, arguments=(row,))) if is_row else None
         case _:
+            return along_axis(call, types)
+
+
+def power_of_remainder(call: Call, types: Sequence[ValueType]) -> str | None:
+    """`pow(i, 2, m)` as `(i % m) ** 2 % m`, where 64 bits hold that."""
+    number, exponent, divisor = call.arguments if len(call.arguments) == 3 else (None, None, None)
+    if number is None or exponent is None or divisor is None or call.keywords or types[0].rank:
+        return None
+    power, limit = constant_value(exponent), constant_value(divisor)
+    if power is None or limit is None or not types[0].fits_int64:
+        return None
+    if not (0 <= power < 64 and limit > 0 and limit**power < 2**63):
+        return None
+    remainder = Binary("%", number, divisor, call.span)
+    return print_expr(Binary("%", Binary("**", remainder, exponent, call.span), divisor, call.span))
+
+
+def item_at(row: Expr, place: Expr, types: Sequence[ValueType]) -> str | None:
+    """`x.item(k)` as `float(x[k])`: a number of Python's, as it was."""
+    if not isinstance(row, Var | Subscript) or types[1].rank or not types[1].is_integer:
+        return None
+    kind = types[0]
+    number = "bool" if kind.dtype == "bool" else "int" if kind.is_integer else "" if kind.is_complex else "float"
+    return f"{number}({print_expr(row)}[{print_expr(place)}])" if number else None
+
+
+def stored(call: Call) -> str | None:
+    """`np.dot(a, b, c)` and `np.add(a, b, c)` as a statement that assigns the result."""
+    match call.arguments:
+        case (*given, Var() | Subscript() as target) if call.function.startswith("np.") and not call.keywords:
+            place = f"{target.name}[:]" if isinstance(target, Var) else print_expr(target)
+            return f"{place} = {print_expr(replace(call, arguments=tuple(given)))}"
+        case _:
             return None
 
 
-def without_argument(call: Call, types: Sequence[ValueType], key: str, dtypes: Mapping[str, str]) -> str | None:
-    """A call without an argument by name that is not compiled; None where the result is another then."""
+def without_argument(
+    call: Call, types: Sequence[ValueType], key: str, dtypes: Mapping[str, str], most: int | None
+) -> str | None:
+    """A call without an argument by name that is not compiled; None where the result is another then. At most so many
+    arguments have places."""
+    instead = INSTEAD.get(key)
+    if instead is not None:
+        return instead(call, types)
     if key == "endpoint" and call.keywords == (("endpoint", Const(False, call.keywords[0][1].span)),):
         return open_linspace(call, types)
     if key == "dtype" and types and dtypes.get(key) == "float64" and types[0].rank and not types[0].is_complex:
         others = tuple(one for one in call.keywords if one[0] != key)
         return with_converted(replace(call, keywords=others), "float64")
-    return by_position(call)
+    has_places = most is None or len(call.arguments) + len(call.keywords) <= most
+    return by_position(call) if has_places else None
+
+
+INSTEAD = {"axis": along_axis, "keepdims": with_kept_axis, "initial": with_start, "ddof": with_fewer_degrees}
+"""What a call computes that has an argument of this name."""
+
+
+def parts_of_complex(call: Call, types: Sequence[ValueType]) -> str | None:
+    """`complex(x, y)` of which one is complex, as Python puts it together."""
+    left, right = call.arguments
+    if call.keywords or not (is_plain(left) and is_plain(right)):
+        return None
+    first, second = (
+        (f"{_part(one)}.real", f"{_part(one)}.imag") if kind.is_complex else (_part(one), "")
+        for one, kind in zip((left, right), types, strict=True)
+    )
+    real = f"{first[0]} - {second[1]}" if second[1] else first[0]
+    imaginary = f"{first[1]} + {second[0]}" if first[1] else second[0]
+    return f"complex({real}, {imaginary})"
+
+
+def _part(expr: Expr) -> str:
+    return print_expr(expr) if isinstance(expr, Var | Subscript) else f"({print_expr(expr)})"
 
 
 def open_linspace(call: Call, types: Sequence[ValueType]) -> str | None:
