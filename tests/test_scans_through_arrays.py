@@ -1,4 +1,4 @@
-"""Scans beside elements that the same iteration has stored, which the first of two passes does not store."""
+"""Scans whose first pass cannot leave out what iterations do beside: stores that are read back, ways out of loops."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,65 @@ def before_it_is_stored(x, out):
     return s
 
 
+def stored_beside_a_scalar(x, out):
+    """One statement gives the element and a scalar their values."""
+    s = 1.0
+    for i in range(len(x)):
+        out[i], q = s, 1.0
+        z = out[i]
+        s = 0.5 * s + 0.25 * z * q
+    return s
+
+
+def read_before_stored_beside_a_scalar(x, out):
+    """The first pass must not store what the second one reads."""
+    s, total = 1.0, 0.0
+    for i in range(len(x)):
+        total += out[i] * s
+        out[i], q = x[i], 2 * x[i]
+        s = 0.5 * s + q
+    return s + total
+
+
+def left_inner_loop(x, out):
+    """`z` is the sum of the trips before the one that leaves the loop, each of which the first pass has to see."""
+    s = 0.0
+    for i in range(len(x)):
+        z = 0.0
+        for j in range(4):
+            if x[j] > x[i]:
+                break
+            z = z + x[j] + 1
+        s = 0.5 * s + z
+        out[i] = s
+    return s
+
+
+def skipped_trips(x, out):
+    s = 0.0
+    for i in range(len(x)):
+        z = 0.0
+        for j in range(4):
+            if x[j] > x[i]:
+                continue
+            z = z + x[j] + 1
+        s = 0.5 * s + z
+        out[i] = s
+    return s
+
+
+def last_trip(x, out):
+    """`j` comes from a loop that does nothing else for `s`."""
+    s = 0.0
+    for i in range(len(x)):
+        for j in range(3):
+            out[i] = x[j]
+        s = 0.5 * s + j * x[i]
+    return s
+
+
 REFUSED = [through_an_element, through_an_element_of_another, under_a_test, handed_on_in_an_array]
+REFUSED += [stored_beside_a_scalar, read_before_stored_beside_a_scalar, left_inner_loop, skipped_trips, last_trip]
 
 
 @pytest.fixture(autouse=True)

@@ -171,6 +171,16 @@ def downwards_from_an_element(a, starts):
                 a[j - 1] = a[j + 1]
 
 
+def rows_sorted_beside_a_recurrence(A, out):
+    """A method writes the row that it is called on, and neither the array's other rows nor the number of the row."""
+    s = 1.0
+    for i in range(len(out)):
+        A[i].sort()
+        s = 0.5 * s + A[i, 0]
+        out[i] = s
+    return s
+
+
 def cube(*lengths):
     return np.random.default_rng(0).random(lengths) - 0.5
 
@@ -188,6 +198,7 @@ GIVEN = {
     truth_values_as_tests: lambda: (cube(9), np.ones(7), 9),
     a_scalar_of_two_loops: lambda: (cube(7, 11), np.arange(20), cube(2), 8),
     names_with_two_underscores: lambda: (cube(20), cube(18), 6),
+    rows_sorted_beside_a_recurrence: lambda: (np.floor(10 * np.sin(cube(9, 4))), cube(9)),
     downwards_from_an_element: lambda: (cube(20), np.arange(9) % 4 + 5),
     neighbours_and_a_new_order: lambda: (cube(7, 6), cube(7, 6), cube(7), cube(6), 2),
 }

@@ -47,12 +47,11 @@ from orion.ir.nodes import (
     Var,
     While,
     children,
-    every,
     holds,
 )
 from orion.ir.program import Branch, LoopNest, OfNewOrder, OfStatements, Repeat, RunLoop, Scalars, Step
 from orion.ir.types import ArrayType, ScalarType, Types
-from orion.passes.writes import written_positions
+from orion.passes.writes import viewed_places, written_positions
 from orion.sets.names import extent_name, isl_name, number_text, sum_text
 from orion.verify.elements import ElementsRead, constant_arrays
 from orion.verify.events import Event, Iterations, Leaving, defined
@@ -433,8 +432,8 @@ class Reader:
         ranks = {name: kind.ndim for name, kind in self.types.items() if isinstance(kind, ArrayType)}
         self.at.unsure += 1
         for position in written_positions(call, self.function, ranks):
-            for mention in every((Var, Subscript), call.arguments[position]):
-                self.touch(mention, is_write=True)
+            for place in viewed_places(call.arguments[position]):  # `A` and `i` are not written by `A[i].sort()`
+                self.touch(place, is_write=True)
         self.at.unsure -= 1
 
     def touch(self, node: Expr, *, is_write: bool) -> None:

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from orion.analysis.one_loop import AnalysedLoop, AsWritten, is_single, may_be_shared
 from orion.cost.worth import body_ns
+from orion.dataclass import replace
 from orion.dependence.scalars import carries
-from orion.ir.assigned import assigned_names, leaves_loop
+from orion.ir.assigned import assigned_names
 from orion.ir.constants import constant_value
+from orion.ir.exposed import exposed_scalars
 from orion.ir.function import Function, written_names
-from orion.ir.nodes import Assign, Bind, For, Range, Return, Subscript, Update, While, every, holds
+from orion.ir.nodes import Assign, Bind, Break, Continue, For, Range, Return, Subscript, Tuple, While, every, holds
 from orion.ir.program import OfSource
+from orion.passes.view_names import written_names as written_arrays
 from orion.reasons import Reason
 from orion.rewrites.scans.in_arrays import WithScalars, stored_last, with_scalars
 from orion.rewrites.scans.steps import Scan, Step, kept_for, scans_of
@@ -93,16 +96,22 @@ def legal_scans(changed: WithScalars, names: set[str], function: Function) -> tu
     space, body = loop.space, loop.body
     if not isinstance(space, Range) or constant_value(space.step) not in (1, -1):
         return ()
-    if any(map(leaves_loop, body)) or holds((Bind, Return, While), *body) or space.var in assigned_names(body):
+    if holds((Bind, Break, Continue, Return, While), *body) or any(map(_gives_both, every(Assign, *body))):
         return ()
-    if not names or names != handed_on(loop, function):
+    if not names or names != handed_on(loop, function) or space.var in assigned_names(body):
         return ()
-    writes = every((Assign, Update), *body)
-    written = {one.target.base.name for one in writes if isinstance(one.target, Subscript)}
+    written = written_arrays(replace(function, body=body), typing)
     scans = scans_of(body, names, written - stored_last(loop, typing))
     if not scans or not all(is_kept(scan, typing, function) for scan in scans):
         return ()
-    return scans
+    used = exposed_scalars(kept_for(body, names), {space.var})  # `j` of a loop that only stores is not computed
+    return scans if assigned_names(body).intersection(used) <= names else ()
+
+
+def _gives_both(statement: Assign) -> bool:
+    """Whether a statement gives elements and scalars their values, which the first pass cannot take apart."""
+    items = statement.target.items if isinstance(statement.target, Tuple) else ()
+    return len({isinstance(item, Subscript) for item in items}) > 1
 
 
 def is_kept(scan: Scan, typing: Typing, function: Function) -> bool:
