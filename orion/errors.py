@@ -65,6 +65,10 @@ class ArgumentError(OrionError, TypeError):
     """An argument is of a kind, type or layout that the loop cannot work on."""
 
 
+class MissingExtraError(OrionError, ImportError):
+    """A package that the call needs is not installed, or too old; the message says which extra of Orion brings it."""
+
+
 class DataFormatError(OrionError, ValueError):
     """Data to be read is not of the form it should have."""
 
