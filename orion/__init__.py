@@ -112,8 +112,8 @@ OTHERS = "client"
 
 if os.path.isdir(os.path.join(os.path.dirname(__file__), OTHERS)):
     warnings.warn(
-        "the distribution `orion`, a hyperparameter search, is installed over `orion-loops`, and files of both have the "
-        "same names: pip uninstall orion, then pip install --force-reinstall --no-deps orion-loops",
+        "the distribution `orion`, a hyperparameter search, is installed over `orion-loops`, and files of both have "
+        "the same names: pip uninstall orion, then pip install --force-reinstall --no-deps orion-loops",
         stacklevel=2,
     )
 
