@@ -120,21 +120,23 @@ if os.path.isdir(os.path.join(os.path.dirname(__file__), OTHERS)):
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed, so that there is one list of public names
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        from orion.errors import did_you_mean
-        from orion.tracebacks import cut
+if not TYPE_CHECKING:  # type checkers would take any name for one of the module
 
-        similar = did_you_mean(name, __all__)
-        try:
-            raise AttributeError(f"module 'orion' has no attribute {name!r}{similar and f': {similar}'}")
-        except AttributeError as error:
-            cut(error)
-            raise
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        home = _HOME_OF.get(name)
+        if home is None:
+            from orion.errors import did_you_mean
+            from orion.tracebacks import cut
+
+            similar = did_you_mean(name, __all__)
+            try:
+                raise AttributeError(f"module 'orion' has no attribute {name!r}{similar and f': {similar}'}")
+            except AttributeError as error:
+                cut(error)
+                raise
+        value = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
