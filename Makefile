@@ -42,7 +42,7 @@ test-sample: $(STAMP) ## what only test-all runs, in an order that the tree deci
 cpus: $(STAMP)   ## all tests as if on Haswell, Skylake-X, Zen 3 and Zen 4, as far as this machine can; about 3 h
 	$(BIN)/python tests/cpus.py $(ARGS)
 
-check: $(STAMP)  ## ruff, strict mypy, and the layers test; about 2 min
+check: $(STAMP)  ## ruff, strict mypy over the package and the uses of its interface, and the layers test; about 2 min
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_layers.py
