@@ -6,9 +6,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PEERS  := $(VENV)/.peers
 TRANSPORTS := $(VENV)/.transports
+TOOLS  := $(VENV)/.tools
 
 .DEFAULT_GOAL := help
-.PHONY: help run examples test test-all test-sample cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs docs-serve docs-examples clean setup
+.PHONY: help run examples test test-all test-sample cpus check bench fuzz first-calls everyday indirect sparse polybench wavefront estimates kinds small cliffs peers topics delays larger transports hosts paced served interrupts planning exchange ahead elastic ablation bottlenecks cluster kill flat planted house docs docs-serve docs-examples packages types hooks clean setup
 
 help:            ## this list; 1 s
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
@@ -41,7 +42,7 @@ test-sample: $(STAMP) ## what only test-all runs, in an order that the tree deci
 cpus: $(STAMP)   ## all tests as if on Haswell, Skylake-X, Zen 3 and Zen 4, as far as this machine can; about 3 h
 	$(BIN)/python tests/cpus.py $(ARGS)
 
-check: $(STAMP)  ## ruff, strict mypy, and the layers test; about 2 min
+check: $(STAMP)  ## ruff, strict mypy over the package and the uses of its interface, and the layers test; about 2 min
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/test_layers.py
@@ -147,6 +148,20 @@ flat: $(STAMP)   ## 10,000 calls in one session, threads, Ray, two nodes: memory
 
 planted: $(STAMP) ## faults planted in plans and in the analysis: which of them the checker finds; about 10 min
 	$(BIN)/python tests/planted.py $(ARGS)
+
+packages: $(TOOLS) ## wheel and sdist: built, checked, run in fresh environments (installs build, twine; ARGS='--python python3.13'); about 4 min
+	$(BIN)/python tests/packages.py $(ARGS)
+
+types: $(TOOLS)  ## the types of the public interface by mypy and pyright (installs pyright); about 2 min
+	$(BIN)/mypy
+	$(BIN)/pyright --project tests/pyrightconfig.json --pythonpath $(BIN)/python
+
+hooks: $(TOOLS)  ## what pre-commit runs, over all files (installs pre-commit); about 1 min
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pre-commit run --all-files
+
+$(TOOLS): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[tools]'
+	@touch $@
 
 house: $(STAMP)  ## the structure of the compiler in numbers; about 1 min
 	$(BIN)/python -m benchmarks.house $(ARGS)

@@ -12,6 +12,8 @@ Nothing heavy is imported until it is needed: neither Numba nor Ray by `import o
 
 from __future__ import annotations
 
+import os
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from orion.errors import ArgumentError as ArgumentError
     from orion.errors import CheckpointWarning as CheckpointWarning
     from orion.errors import DataFormatError as DataFormatError
+    from orion.errors import MissingExtraError as MissingExtraError
     from orion.errors import MissingKeyError as MissingKeyError
     from orion.errors import NotParallelError as NotParallelError
     from orion.errors import OrionError as OrionError
@@ -92,9 +95,10 @@ HOMES = {
     "orion.checkpointing": ("checkpoint", "restore"),
     "orion.compared": ("Verification",),
     "orion.errors": (
-        "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingKeyError", "NotParallelError",
-        "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StandstillWarning", "StorageError",
-        "UnprovedWarning", "UnsupportedLoopError", "UpdateError", "WorkerLostError", "WorkerReplacedWarning",
+        "AliasError", "ArgumentError", "CheckpointWarning", "DataFormatError", "MissingExtraError", "MissingKeyError",
+        "NotParallelError", "OrionError", "OutOfBoundsError", "PlanError", "SerialLoopWarning", "StandstillWarning",
+        "StorageError", "UnprovedWarning", "UnsupportedLoopError", "UpdateError", "WorkerLostError",
+        "WorkerReplacedWarning",
     ),
     "orion.keyed_random": ("random",),
     "orion.profiling": ("Profile", "profile"),
@@ -103,24 +107,36 @@ HOMES = {
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 
+OTHERS = "client"
+"""A folder of the distribution `orion`, which is another project's and installs into a package of the same name."""
+
+if os.path.isdir(os.path.join(os.path.dirname(__file__), OTHERS)):
+    warnings.warn(
+        "the distribution `orion`, a hyperparameter search, is installed over `orion-loops`, and files of both have "
+        "the same names: pip uninstall orion, then pip install --force-reinstall --no-deps orion-loops",
+        stacklevel=2,
+    )
+
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - computed, so that there is one list of public names
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        from orion.errors import did_you_mean
-        from orion.tracebacks import cut
+if not TYPE_CHECKING:  # type checkers would take any name for one of the module
 
-        similar = did_you_mean(name, __all__)
-        try:
-            raise AttributeError(f"module 'orion' has no attribute {name!r}{similar and f': {similar}'}")
-        except AttributeError as error:
-            cut(error)
-            raise
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        home = _HOME_OF.get(name)
+        if home is None:
+            from orion.errors import did_you_mean
+            from orion.tracebacks import cut
+
+            similar = did_you_mean(name, __all__)
+            try:
+                raise AttributeError(f"module 'orion' has no attribute {name!r}{similar and f': {similar}'}")
+            except AttributeError as error:
+                cut(error)
+                raise
+        value = getattr(import_module(home), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -69,6 +69,10 @@ class ArgumentError(OrionError, TypeError):
     """An argument has a type, value or layout that the function or the loop does not take."""
 
 
+class MissingExtraError(OrionError, ImportError):
+    """A package that the call needs is not installed, or too old; the message says which extra of Orion brings it."""
+
+
 class DataFormatError(OrionError, ValueError):
     """Data has another form than expected: a file, columns, or keys and values."""
 

@@ -12,6 +12,7 @@ PACKAGE = ROOT / "orion"
 LAYERS = (
     ("orion.dataclass", "orion.printable", "orion.source"),
     ("orion.cores", "orion.errors", "orion.reasons", "orion.tracebacks"),
+    ("orion.extras",),
     ("orion.aside", "orion.forks", "orion.own_threads", "orion.arrays", "orion.keyed_random"),
     ("orion.ir",),
     ("orion.typing",),

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from importlib import import_module
-from importlib.util import find_spec
 from numbers import Integral
 from pathlib import Path
 from threading import RLock, current_thread, main_thread
@@ -20,6 +19,7 @@ from orion.aside import aside
 from orion.cores import cores
 from orion.dataclass import dataclass, replace
 from orion.errors import ArgumentError, WorkerLostError, describe, did_you_mean
+from orion.extras import require
 from orion.ir.recent import Recent
 from orion.runtime.backend import Backend, LocalBackend, ProgramCall, RunsAgain
 from orion.runtime.checkpoints import Checkpoints
@@ -160,9 +160,7 @@ class Session:
 
 def _make_backend(settings: Settings) -> Backend:
     if settings.backend == "ray":
-        if find_spec("ray") is None:
-            hint = 'install it with `pip install ray`, or use backend="threads"'
-            raise ArgumentError(describe("the Ray backend needs the package `ray`, which is not installed", hint=hint))
+        require("ray", "the Ray backend", 'use backend="threads"')
         imported = aside(lambda: import_module("orion.runtime.ray.backend"))  # an import that is left half-way stays so
         found: Backend = imported.RayBackend(settings.workers, settings.address, settings.standstill, settings.storage)
         return found

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.errors import ArgumentError, DataFormatError, StorageError, describe
+from orion.extras import require
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".dat": "::"}
 PACKED = (".gz", ".bz2", ".zst", ".lz4")
@@ -102,6 +103,7 @@ def checked_separator(path: str, sep: str | None, quoted: bool) -> Separator:
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
     """The unpacked bytes of a file. `DataFormatError` if it is missing or damaged, or no file."""
+    require("pyarrow", "reading files")
     import pyarrow
 
     if os.path.isdir(path):

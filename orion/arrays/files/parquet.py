@@ -19,6 +19,7 @@ from orion.arrays.storage import KeyPieces, Pieces, current_storage
 from orion.aside import aside
 from orion.dataclass import dataclass
 from orion.errors import ArgumentError, DataFormatError, describe
+from orion.extras import require
 from orion.tracebacks import ends_in_users_line
 
 Path = str | os.PathLike[str]
@@ -147,6 +148,7 @@ def _inside(folder: str) -> Iterator[str]:
 @contextmanager
 def _opened(path: str, metadata: Any = None) -> Iterator[Any]:
     """A Parquet file, whose metadata may be known. `DataFormatError` where it is missing, none or damaged."""
+    require("pyarrow", "reading Parquet files")
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
