@@ -35,7 +35,7 @@ from orion.other_runs import OtherRuns
 from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
-from orion.prepared_call import Options, Prepared, options_of
+from orion.prepared_call import Options, Prepared, Signatures, options_of
 from orion.printable import printable
 from orion.replayed import differences
 from orion.runtime.profile.recorder import Recording
@@ -46,6 +46,7 @@ from orion.tracebacks import ends_in_users_line, shorten, warn_in_users_line
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
 
 if TYPE_CHECKING:
+    from orion.kernel.calling import KernelSource
     from orion.kinds.measured import MeasuredKinds
 
 P = ParamSpec("P")
@@ -292,8 +293,14 @@ class ParallelFunction(OtherRuns[P, R]):
     def kernel_source(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """The Python source of the kernels generated for these arguments."""
         session = current_session()
+        return "\n\n".join(one.text for one in self._kernels(args, kwargs, session.workers, session.force_parallel))
+
+    def _kernels(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], workers: int, force_parallel: bool = False
+    ) -> tuple[KernelSource, ...]:
+        """The kernels generated for these arguments."""
         preparation, given = self._bind(args, kwargs)
-        return preparation.kernel_source(given, session.workers, session.force_parallel)
+        return preparation.kernels(given, workers, force_parallel)
 
     @property
     def py_func(self) -> FunctionType:
@@ -417,6 +424,7 @@ def parallel_for(
     require_parallel: bool = False,
     fastmath: bool = True,
     schedule: str = "static",
+    signatures: Signatures = (),
 ) -> Decorator: ...
 
 
@@ -430,6 +438,7 @@ def parallel_for(
     require_parallel: bool = False,
     fastmath: bool = True,
     schedule: str = "static",
+    signatures: Signatures = (),
 ) -> ParallelFunction[P, R] | Decorator:
     """Run the loops of a function in parallel where that is proved to be right, and compiled on one worker where not.
 
@@ -447,6 +456,9 @@ def parallel_for(
     nodes all but the last are dealt out anew between calls, by how long workers computed (`plan.loops[k].deal`).
 
     `relax`: names of dense arrays whose updates (`w[…] += …`, `w[…] -= …`) may be late, as `orion.buffer` has it.
+
+    `signatures`: for which arguments `orion build` compiles the loops into a package, as Numba writes them:
+    `["float64[:, :], int64"]` (docs/guides/packages.md). Calls may have others.
 
     What cannot be analysed (a list that grows in a `while`, a dict) is run as it is, if Numba compiles it, on one
     worker, with a warning.
@@ -467,7 +479,7 @@ def parallel_for(
     >>> double.plan(a).strategy
     'independent'
     """
-    options = options_of(ordered, relax, require_parallel, fastmath, schedule)
+    options = options_of(ordered, relax, require_parallel, fastmath, schedule, signatures)
     return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 
 
