@@ -28,7 +28,6 @@ from orion.runtime.returned import resolved
 from orion.runtime.session import Session
 from orion.source import Span
 
-
 Signatures = Sequence[str | Sequence[str]]
 """Signatures of a function: of each the text, or those of its arguments."""
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from orion.cli.build.loops import Package, import_package
 from orion.cli.build.signatures import SignatureError, Wanted, calls_of, parse_signature
 from orion.cli.given import UsageError
 from orion.cli.shown import show
+from orion.cost.caches import VARIABLE
 from orion.errors import OrionError, is_of_user
 from orion.inspect.text.words import counted
 
@@ -34,6 +36,10 @@ A kernel is loaded only by the versions of Python, Orion and Numba that built it
 with the same text. Whatever else is called is compiled as ever."""
 
 EPILOG = "exit status: 0; 1 where something that was asked for is not built; 2 for wrong usage."
+
+L2 = (512, 1024, 2048)
+"""The KiB of the second-level cache of a core that loops are planned for: tiles of another size are another kernel. A
+machine with a size in between often plans the same tiles."""
 
 WORKERS = (1, 8)
 """For how many workers calls are planned: others seldom need another kernel."""
@@ -52,7 +58,16 @@ def add_build(commands: Any) -> None:
     build.add_argument(
         "--record", metavar="COMMAND", action="append", default=[], help='build what it calls, as in "pytest tests"'
     )
+    caches = f"plan for cores with such a second-level cache; {', '.join(map(str, L2))} if not given"
+    build.add_argument("--l2", type=_kibibytes, metavar="KIB", action="append", default=[], help=caches)
     build.add_argument("--out", type=Path, metavar="FOLDER", help="the package's folder, if not that which is imported")
+
+
+def _kibibytes(text: str) -> int:
+    """The number that a text is. ValueError where it is none above 0."""
+    if int(text) <= 0:
+        raise ValueError
+    return int(text)
 
 
 def _build(options: Namespace) -> int:
@@ -61,15 +76,20 @@ def _build(options: Namespace) -> int:
 
     cpus = _cpus(options)
     package = import_package(options.module)
-    sources, problems = _signed(package)
-    for command in options.record:
-        sources += _recorded(command, package)
-    sources = distinct(sources)
+    problems = [f"module `{name}`: {why}" for name, why in package.broken.items()]
+    asked: list[KernelSource] = []
+    for size in options.l2 or L2:
+        with _l2(size):
+            found, refused = _signed(package)
+            asked += [*found, *(one for command in options.record for one in _recorded(command, package))]
+            problems += [text for text in refused if text not in problems]
+    sources = distinct(asked)
     folder = (options.out or package.folder) / FOLDER
     built = _compiled(sources, cpus, folder) if sources else []
     problems += [f"`{one.function}`, line {one.line}, for {one.cpu}: {one.why_not}" for one in built if one.why_not]
     made = [one for one in built if not one.why_not]
-    problems += _missing(package, {one.function for one in made}, problems)
+    places = {(one.user.file, one.user.first_line) for one in sources}
+    problems += [text for name, one in package.functions.items() if (text := _missing(name, one, places))]
     _tell(package, folder, made)
     for text in problems:
         print(f"orion: not built: {text}", file=sys.stderr)
@@ -88,24 +108,33 @@ def _cpus(options: Namespace) -> list[Cpu]:
         raise UsageError(f"--cpu: {error}") from None
 
 
+@contextmanager
+def _l2(kibibytes: int) -> Iterator[None]:
+    """Plan for a second-level cache of that size, in this process and in those that it starts."""
+    os.environ[VARIABLE] = str(kibibytes << 10)
+    try:
+        yield
+    finally:
+        del os.environ[VARIABLE]
+
+
 # ------------------------------------------------------------ what is to be built
 
 
 def _signed(package: Package) -> tuple[list[KernelSource], list[str]]:
     """The kernels of what functions say of their arguments, and what cannot be built."""
     sources: list[KernelSource] = []
-    problems: list[str] = list(f"module `{name}`: {why}" for name, why in package.broken.items())
-    for name, function in package.functions.items():
+    problems: list[str] = []
+    for name, decorated in package.functions.items():
+        function = ParallelFunction(decorated.__wrapped__, decorated.options)  # which has no plan yet
         for signature in function.options.signatures:
             try:
                 sources += _kernels(function, parse_signature(signature))
             except SignatureError as error:
                 problems.append(f"`{name}`: {error}")
         if not function.options.signatures:
-            try:
+            with suppress(SignatureError):  # then it may be recorded
                 sources += _kernels(function, annotated(function.__wrapped__))
-            except SignatureError:
-                pass  # it may be recorded
     return sources, problems
 
 
@@ -142,17 +171,16 @@ def _recorded(command: str, package: Package) -> list[KernelSource]:
         return [one for one in records_in(Path(folder)) if package.holds(one.user.file)]
 
 
-def _missing(package: Package, made: set[str], problems: Sequence[str]) -> Iterator[str]:
-    """Say of each function that nothing was built of, and nothing is said of, why."""
-    for name, function in package.functions.items():
-        if function.__name__ in made or any(one.startswith(f"`{name}`") for one in problems):
-            continue
-        try:
-            annotated(function.__wrapped__)
-            why = "no call had a loop to compile"
-        except SignatureError as error:
-            why = f"{error}; give `signatures=[...]`, or call it under --record"
-        yield f"`{name}`: {why}"
+def _missing(name: str, function: ParallelFunction[..., Any], places: set[tuple[str, int]]) -> str:
+    """Why nothing of a function is built, if nobody has asked for it; "" where something is, or was asked for."""
+    code = function.__wrapped__.__code__
+    if function.options.signatures or (code.co_filename, code.co_firstlineno) in places:
+        return ""
+    try:
+        annotated(function.__wrapped__)
+    except SignatureError as error:
+        return f"`{name}`: {error}; give `signatures=[...]`, or call it under --record"
+    return f"`{name}`: none of its calls has a loop to compile"
 
 
 # ------------------------------------------------------------ building

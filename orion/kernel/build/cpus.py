@@ -31,7 +31,8 @@ import sys
 import llvmlite.binding as llvm
 from numba.core.codegen import initialize_llvm
 
-text = "define <16 x float> @add(<16 x float> %x, <16 x float> %y) { %z = fadd <16 x float> %x, %y ret <16 x float> %z }"
+kind = "<16 x float>"
+text = f"define {kind} @add({kind} %x, {kind} %y) {{ %z = fadd {kind} %x, %y ret {kind} %z }}"
 initialize_llvm()
 machine = llvm.Target.from_default_triple().create_target_machine(cpu=sys.argv[1], features="+64bit")
 code = machine.emit_assembly(llvm.parse_assembly(text))
@@ -80,8 +81,8 @@ def cpu_of(name: str) -> Cpu:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode or "not a recognized" in done.stderr:
         raise UnknownCpuError(
-            f"LLVM knows no CPU `{name}`; there are {', '.join(LEVELS)}, `{HOST}` for the one of this machine, and names "
-            "such as skylake-avx512 or znver4"
+            f"LLVM knows no CPU `{name}`; there are {', '.join(LEVELS)}, `{HOST}` for the one of this machine, and "
+            "names such as skylake-avx512 or znver4"
         )
     is_512, is_256 = (word == "True" for word in done.stdout.split())
     return Cpu(name, _V4 if is_512 else _V3 if is_256 else _V2)

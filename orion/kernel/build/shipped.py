@@ -9,6 +9,7 @@ Whoever can write to a package can change its source: its kernels are trusted as
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -34,6 +35,10 @@ from orion.kernel.build.perf import is_on
 FOLDER = "_orion"
 SUFFIX = ".kernel"
 SWITCH = "ORION_SHIPPED"
+
+
+class DamagedError(Exception):
+    """A file that is not as it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,42 +87,65 @@ def load_shipped(module: ModuleType, dispatcher: Any, text: str, kinds: tuple[An
     """Give the dispatcher the machine code that the package of this file ships; False where it ships none that may be
     loaded here."""
     folder = folder_beside(file)
-    if folder is None or is_chosen() or is_on() or os.environ.get(SWITCH) == "0":
+    if folder is None or is_switched_off():
         return False
     name = shipped_name(text, kinds)
-    for path in _candidates(folder, name):
+    for code in _candidates(folder, name):
         try:
             with global_compiler_lock:
                 sys.modules.setdefault(name, module)  # the code says that it is of the module by that name
                 rtsys.initialize(dispatcher.targetctx)
-                parts = unpickled(read_shipped(path)[1])
-                add_machine_code(dispatcher, CompileResult._rebuild(dispatcher.targetctx, *parts))
+                found = CompileResult._rebuild(dispatcher.targetctx, *unpickled(code))
+                add_machine_code(dispatcher, found)
                 return True
-        except Exception:  # what damaged or foreign files may end in: it is compiled
+        except Exception:  # what foreign files may end in: it is compiled
             if dispatcher.overloads:
                 return True
     return False
 
 
-def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    """Yield the files of a kernel that may run here, the one that is best first."""
+def is_switched_off() -> str:
+    """Return what keeps this process from loading any such kernel, in a few words; "" where nothing does."""
+    if os.environ.get(SWITCH) == "0":
+        return f"left out by {SWITCH}=0"
+    if is_chosen():
+        return "left out, as NUMBA_CPU_NAME or NUMBA_CPU_FEATURES chooses the CPU"
+    return "left out by ORION_PERF" if is_on() else ""
+
+
+def _candidates(folder: Path, name: str) -> Iterator[bytes]:
+    """Yield the machine code of a kernel from the files that may run here, the best one first."""
     here = this_cpu()
     found = []
-    for path in folder.glob(f"{name}-*{SUFFIX}"):
-        try:
-            cpu = read_shipped(path)[0].is_for
-        except (OSError, ValueError, TypeError):
-            continue
-        if cpu.fits(here):
-            found.append((not cpu.is_level, len(cpu.needs), path))
-    yield from (path for *_, path in sorted(found, reverse=True))
+    for path in sorted(folder.glob(f"{name}-*{SUFFIX}")):
+        with contextlib.suppress(DamagedError):
+            head, code = read_shipped(path)
+            if head.is_for.fits(here) and head.versions == made_with():
+                found.append((not head.is_for.is_level, len(head.needs), code))
+    yield from (code for *_, code in sorted(found, reverse=True))
+
+
+def misfit(path: Path) -> str:
+    """Return why a file is not loaded here, in a few words; "" where its loop would load it."""
+    try:
+        head, _ = read_shipped(path)
+    except DamagedError:
+        return "damaged"
+    here = made_with()
+    other = [f"{name} {found}" for name, found in head.versions.items() if found != here.get(name)]
+    if other:
+        return f"made with {', '.join(other)}"
+    return "" if head.is_for.fits(this_cpu()) else f"for the CPU {head.cpu}"
 
 
 def read_shipped(path: Path) -> tuple[Head, bytes]:
-    """Return what a file says of its kernel, and the machine code. OSError where it is damaged, or cannot be read."""
-    head, _, code = checked(path).partition(b"\n")
-    said = json.loads(head)
-    return Head(**{**said, "needs": tuple(said["needs"])}), code
+    """Return what a file says of its kernel, and the machine code. DamagedError where that cannot be had."""
+    try:
+        head, _, code = checked(path).partition(b"\n")
+        said = json.loads(head)
+        return Head(**{**said, "needs": tuple(said["needs"])}), code
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DamagedError(str(error)) from error
 
 
 def write_shipped(folder: Path, name: str, head: Head, code: bytes) -> Path:
@@ -133,7 +161,7 @@ def replace_shipped(folder: Path, new: Path) -> None:
     for path in folder.glob(f"*{SUFFIX}"):
         try:
             versions = read_shipped(path)[0].versions
-        except (OSError, ValueError, TypeError):
+        except DamagedError:
             versions = here
         if all(versions.get(name) == here[name] for name in ("Python", "platform")):
             path.unlink()

@@ -1,6 +1,7 @@
 """Three loops, for whose arguments `orion build` has a signature, annotations, and a test that calls it."""
 
 import numpy as np
+
 import orion
 
 Image = np.ndarray[tuple[int, int], np.dtype[np.float64]]
@@ -24,7 +25,7 @@ def blur(image: Image, out: Image) -> None:
 @orion.parallel_for
 def relax(image, sweeps):
     """Replace each pixel by the mean of its neighbours and itself, `sweeps` times, in place."""
-    for sweep in range(sweeps):
+    for _ in range(sweeps):
         for i in range(1, image.shape[0] - 1):
             for j in range(1, image.shape[1] - 1):
                 image[i, j] = 0.2 * (
