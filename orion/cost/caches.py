@@ -46,8 +46,8 @@ def caches_in(folder: Path) -> Caches:
 def caches_here() -> Caches:
     """The caches of this machine, or as the environment says. With actors on several machines those of the driver's
     count for all: kernels are made there."""
-    said = os.environ.get(VARIABLE)
-    return Caches(int(said)) if said else _found()
+    said = os.environ.get(VARIABLE, "")
+    return Caches(int(said)) if said.isdecimal() else _found()
 
 
 @cache
