@@ -46,6 +46,6 @@ def _wanted(name: str, hint: Any) -> Wanted:
             f"the annotation of `{name}` does not say how many dimensions it has, and NDArray never does; "
             "np.ndarray[tuple[int, int], np.dtype[np.float64]] has two"
         )
-    if not scalars or not isinstance(scalars[0], type):
+    if not (scalars and isinstance(scalars[0], type) and issubclass(scalars[0], np.generic)):
         raise SignatureError(f"the annotation of `{name}` does not say its dtype")
     return Wanted(np.dtype(scalars[0]).name, (None,) * len(dims), "C")

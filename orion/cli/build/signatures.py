@@ -111,10 +111,10 @@ def _made(wanted: Wanted, length: int, order: str, number: int) -> Any:
         value = number if wanted.value is None and np.dtype(wanted.dtype).kind in "iu" else wanted.value or 1
         return PYTHON.get(wanted.dtype, np.dtype(wanted.dtype).type)(value)
     shape = tuple(length if size is None else size for size in wanted.dims)
-    if wanted.order == "F":
-        return np.zeros(shape, wanted.dtype, order="F")
     if order == "A" and wanted.order == "A":
-        return np.zeros((*shape[:-1], 2 * shape[-1]), wanted.dtype)[..., ::2]
-    if np.dtype(wanted.dtype).kind in "iu":
-        return (np.arange(np.prod(shape)) % min(shape)).astype(wanted.dtype).reshape(shape)
-    return np.zeros(shape, wanted.dtype)
+        array = np.zeros((*shape[:-1], 2 * shape[-1]), wanted.dtype)[..., ::2]
+    else:
+        array = np.zeros(shape, wanted.dtype, order="F" if wanted.order == "F" else "C")
+    if array.dtype.kind in "iu":
+        array[...] = (np.arange(array.size) % min(shape)).reshape(shape)
+    return array

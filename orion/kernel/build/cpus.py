@@ -79,7 +79,7 @@ def cpu_of(name: str) -> Cpu:
         return Cpu(name, LEVELS[name])
     command = [sys.executable, "-c", PROBE, name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode or "not a recognized" in done.stderr:
+    if not name or done.returncode or "not a recognized" in done.stderr:
         raise UnknownCpuError(
             f"LLVM knows no CPU `{name}`; there are {', '.join(LEVELS)}, `{HOST}` for the one of this machine, and "
             "names such as skylake-avx512 or znver4"
