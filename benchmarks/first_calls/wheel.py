@@ -3,8 +3,8 @@
     orion build smoothing --record "python -m pytest tests"      # in examples/package
     python -m benchmarks.first_calls.wheel examples/package/src
 
-The machine's walker is on disk already, but in the rows "new machine". Ways take turns. Wall seconds run from before the
-import of NumPy to the first result; CPU seconds are those of the process to then, with its start.
+The machine's walker is on disk already, but in the rows "new machine". Ways take turns. Wall seconds run from before
+the import of NumPy to the first result; CPU seconds are those of the process to then, with its start.
 """
 
 from __future__ import annotations
@@ -41,8 +41,7 @@ given = {
     "blur": (np.ones((1000, 1000)), np.zeros((1000, 1000))),
     "relax": (np.ones((1000, 1000)), 4),
 }
-for name in sys.argv[1].split(","):
-    getattr(smoothing, name)(*given[name])
+getattr(smoothing, sys.argv[1])(*given[sys.argv[1]])
 print(json.dumps([perf_counter() - begun, process_time()]))
 """
 
@@ -52,23 +51,31 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="where the package that was built is imported from")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--loop", choices=LOOPS, action="append")
+    parser.add_argument("--way", choices=WAYS, action="append")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        caches = {name: Path(place) / (name or "none") for name in ("walker", "kernels")}
-        called(options.folder, ",".join(LOOPS), caches["walker"], "1")  # kernels are the package's: none is kept
-        called(options.folder, ",".join(LOOPS), caches["kernels"], "0")
         for loop in options.loop or LOOPS:
-            found: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
-            for _ in range(options.repeats):
-                for way, (kept, shipped) in WAYS.items():
-                    cache = Path(place) / "cache"
-                    shutil.rmtree(cache, ignore_errors=True)
-                    if kept:
-                        shutil.copytree(caches[kept], cache)
-                    found[way].append(called(options.folder, loop, cache, shipped))
+            caches = {name: Path(place) / f"{loop}-{name}" for name in ("walker", "kernels")}
+            called(options.folder, loop, caches["walker"], "1")  # its kernel is the package's: none is kept
+            called(options.folder, loop, caches["kernels"], "0")
+            found: dict[str, list[tuple[float, float]]] = {way: [] for way in options.way or WAYS}
+            for number in range(options.repeats):
+                for way, times in found.items():
+                    times.append(called_so(way, options.folder, loop, caches, Path(place) / "cache"))
+                    wall, cpu = times[-1]
+                    print(f"{loop} {number} {way}: {wall:.2f} {cpu:.2f}", file=sys.stderr, flush=True)
             for way, times in found.items():
                 wall, cpu = (median(column) for column in zip(*times, strict=True))
                 print(f"{loop:8} {way:20} {wall:6.2f} s, {cpu:5.2f} s of CPU", flush=True)
+
+
+def called_so(way: str, folder: Path, loop: str, caches: dict[str, Path], cache: Path) -> tuple[float, float]:
+    """The seconds of a first call in one of the ways."""
+    kept, shipped = WAYS[way]
+    shutil.rmtree(cache, ignore_errors=True)
+    if kept:
+        shutil.copytree(caches[kept], cache)
+    return called(folder, loop, cache, shipped)
 
 
 def called(folder: Path, loop: str, cache: Path, shipped: str) -> tuple[float, float]:

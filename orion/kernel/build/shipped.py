@@ -75,11 +75,11 @@ def shipped_name(text: str, kinds: tuple[Any, ...]) -> str:
 @cache
 def folder_beside(file: str) -> Path | None:
     """Return the folder of kernels of the package that a file is in, or of one around it; None where there is none."""
-    folder = Path(file).absolute().parent
-    while (folder / "__init__.py").exists():
+    for folder in Path(file).absolute().parents:
+        if not (folder / "__init__.py").exists():
+            return None
         if (folder / FOLDER).is_dir():
             return folder / FOLDER
-        folder = folder.parent
     return None
 
 
