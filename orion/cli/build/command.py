@@ -206,5 +206,7 @@ def _compiled(sources: Sequence[KernelSource], cpus: Sequence[Cpu], folder: Path
 def _tell(package: Package, folder: Path, made: Sequence[Made]) -> None:
     size = sum(one.bytes for one in made)
     lines = [f"{folder}: {counted(len(made), 'kernel')}, {bytes_text(size)}"]
-    lines += [f"  {one.cpu:<12} {one.function}, line {one.line}: {one.types}" for one in made]
+    width = max((len(one.cpu) for one in made), default=0)
+    ordered = sorted(made, key=lambda one: (one.cpu, one.line, one.types))
+    lines += [f"  {one.cpu:<{width}}  {one.function}, line {one.line}: {one.types}" for one in ordered]
     show("\n".join(lines))
