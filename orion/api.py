@@ -35,7 +35,7 @@ from orion.other_runs import OtherRuns
 from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
-from orion.prepared_call import Options, Prepared, options_of
+from orion.prepared_call import Options, Prepared, Signatures, options_of
 from orion.printable import printable
 from orion.replayed import differences
 from orion.runtime.profile.recorder import Recording
@@ -46,6 +46,7 @@ from orion.tracebacks import ends_in_users_line, shorten, warn_in_users_line
 from orion.unanalysed import Unanalysed, compiled_as_it_is, kinds_of
 
 if TYPE_CHECKING:
+    from orion.kernel.calling import KernelSource
     from orion.kinds.measured import MeasuredKinds
 
 P = ParamSpec("P")
@@ -310,8 +311,14 @@ class ParallelFunction(OtherRuns[P, R]):
         """Return the Python source of the kernels that Orion generates for these arguments. The errors are those of
         `plan`."""
         session = current_session()
+        return "\n\n".join(one.text for one in self._kernels(args, kwargs, session.workers, session.force_parallel))
+
+    def _kernels(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], workers: int, force_parallel: bool = False
+    ) -> tuple[KernelSource, ...]:
+        """Return the kernels that Orion generates for these arguments."""
         preparation, given = self._bind(args, kwargs)
-        return preparation.kernel_source(given, session.workers, session.force_parallel)
+        return preparation.kernels(given, workers, force_parallel)
 
     @property
     def py_func(self) -> FunctionType:
@@ -435,6 +442,7 @@ def parallel_for(
     require_parallel: bool = False,
     fastmath: bool = True,
     schedule: str = "static",
+    signatures: Signatures = (),
 ) -> Decorator: ...
 
 
@@ -448,6 +456,7 @@ def parallel_for(
     require_parallel: bool = False,
     fastmath: bool = True,
     schedule: str = "static",
+    signatures: Signatures = (),
 ) -> ParallelFunction[P, R] | Decorator:
     """Compile a function's loops, and run them in parallel where a dependence analysis proves that this is right.
 
@@ -466,6 +475,8 @@ def parallel_for(
       sums of floats may have other bits than with "static". The order of unordered loops depends on timing; `last_run`
       records it. `plan.loops[k].is_dynamic` says which loops take part. On several nodes, shares follow measured times
       (`plan.loops[k].deal`).
+    - `signatures`: the arguments for which `orion build` compiles the loops into a package, as Numba writes them:
+      `["float64[:, :], int64"]` (docs/guides/packages.md). Calls may have others.
 
     Returns an `orion.ParallelFunction`, or a decorator where options are given.
 
@@ -485,7 +496,7 @@ def parallel_for(
     >>> double.plan(a).strategy
     'independent'
     """
-    options = options_of(ordered, relax, require_parallel, fastmath, schedule)
+    options = options_of(ordered, relax, require_parallel, fastmath, schedule, signatures)
     return functools.partial(_decorate, options) if function is None else _decorate(options, function)
 
 

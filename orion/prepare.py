@@ -44,6 +44,7 @@ from orion.ir.recent import Identity, Recent, recent
 from orion.ir.replicas import ReplicaPart
 from orion.ir.signature import argument_types
 from orion.ir.types import Shapes, SparseType, Types
+from orion.kernel.calling import KernelSource
 from orion.known import MAX_SIZES, Known, Typed, check_keys, check_sizes, shapes_in_rows
 from orion.passes.argument_uses import use_of
 from orion.passes.defaults import NO_DEFAULTS, Defaults, with_defaults
@@ -335,13 +336,13 @@ class Preparation:
         kept = self._prepared.get(call.key(inspected))
         return plan if kept is None else plan.dealt_as(loop.plan.deal for loop in dealt(kept.program).loops)
 
-    def kernel_source(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> str:
-        """Return the kernels generated for a call, one after the other. Raises what the call raises before it runs."""
+    def kernels(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> tuple[KernelSource, ...]:
+        """Return the kernels generated for a call. Raises what the call raises before it runs."""
         with self._in_users_words():
             call = self._call(self.with_outside(arguments), workers, force_parallel)
             plan, _ = self._inspected_plan(call, looks=True if force_parallel else None)
         made = executed(call.typed, plan)
-        return "\n\n".join(kernel.text for kernel in kernels_of(call.typed, plan, made, self._options.fastmath))
+        return tuple(kernels_of(call.typed, plan, made, self._options.fastmath))
 
     def _inspected_plan(self, call: Call, *, looks: bool | None) -> tuple[Plan, InspectedLoops]:
         """Return the plan of a call, with what is known of loops that may be inspected; `looks` as `Inspections.of`."""

@@ -29,6 +29,9 @@ from orion.runtime.returned import resolved
 from orion.runtime.session import Session
 from orion.source import Span
 
+Signatures = Sequence[str | Sequence[str]]
+"""Signatures of a function: of each the text, or those of its arguments."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -39,10 +42,16 @@ class Options:
     fastmath: bool = True
     dynamic: bool = False
     relax: tuple[str, ...] = ()
+    signatures: tuple[str | tuple[str, ...], ...] = ()
 
 
 def options_of(
-    ordered: bool | None, relax: tuple[str, ...], require_parallel: bool, fastmath: bool, schedule: str
+    ordered: bool | None,
+    relax: tuple[str, ...],
+    require_parallel: bool,
+    fastmath: bool,
+    schedule: str,
+    signatures: Signatures,
 ) -> Options:
     """Return the options that `parallel_for` is given. ArgumentError for one that it has not."""
     if isinstance(relax, str) or not all(isinstance(name, str) for name in relax):
@@ -55,7 +64,19 @@ def options_of(
             raise ArgumentError(describe(f"`{name}={value!r}` of parallel_for is no truth value", hint=hint))
     if schedule not in ("static", "dynamic"):
         raise ArgumentError(describe(f"`schedule={schedule!r}` of parallel_for", hint='write "static" or "dynamic"'))
-    return Options(ordered, require_parallel, fastmath, schedule == "dynamic", tuple(relax))
+    found = _signatures(signatures)
+    return Options(ordered, require_parallel, fastmath, schedule == "dynamic", tuple(relax), found)
+
+
+def _signatures(given: Signatures) -> tuple[str | tuple[str, ...], ...]:
+    """Return signatures, which are read when they are built. ArgumentError for what is none."""
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(one, str) or (isinstance(one, list | tuple) and all(isinstance(part, str) for part in one))
+        for one in given
+    ):
+        hint = 'write a list of texts: `signatures=["float64[:, :], int64"]`'
+        raise ArgumentError(describe(f"`signatures={given!r}` of parallel_for", hint=hint))
+    return tuple(one if isinstance(one, str) else tuple(one) for one in given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any
 
 from orion import __version__
 from orion.api import ParallelFunction, parallel_for
+from orion.cli.build.command import add_build
 from orion.cli.cells import LoadError
 from orion.cli.given import Given, UsageError, guessed_note, of_names_not_run, read_given, refuse_misfits, similar
 from orion.cli.guess import Known, guess_types
@@ -138,6 +139,7 @@ def _parser() -> ArgumentParser:
     stages.set_defaults(run=_stages)
     stages.add_argument("target", metavar="FILE[:FUNCTION]", help="a script or a notebook")
     _add_sizes(stages)
+    add_build(commands)
     about = commands.add_parser("doctor", help="say what is installed, and what is slow here", description=DOCTOR)
     about.set_defaults(run=_doctor)
     about.add_argument("--json", action="store_true", help="print JSON rather than text")

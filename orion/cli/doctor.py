@@ -19,6 +19,7 @@ import numpy as np
 
 from orion import __version__
 from orion.arrays.base import bytes_text
+from orion.cli.build.installed import Shipped, shipped_here
 from orion.cli.given import UsageError
 from orion.cli.shown import hanging, show
 from orion.cores import affinity, cores, cpu_quota, machine_cores
@@ -94,6 +95,7 @@ class Report:
     workers: int
     trouble: str
     cache: Cache
+    shipped: tuple[Shipped, ...]
     measured: Measured
 
 
@@ -120,6 +122,7 @@ def look() -> Report:
         workers=workers,
         trouble=trouble,
         cache=found_cache(),
+        shipped=shipped_here(),
         measured=_measured(),
     )
 
@@ -330,6 +333,7 @@ def report_text(report: Report, width: int = WIDTH) -> str:
         ("cache", cache.folder),
         ("", f"{bytes_text(cache.bytes)}, {counted(cache.kernels, 'kernel')}, {state}"),
         ("", f"on {cache.filesystem or 'a file system that is not known'}"),
+        *(("shipped" if number == 0 else "", one.in_words()) for number, one in enumerate(report.shipped)),
     ]
     lines = [f"orion {__version__}", *(hanging(text, width, f"  {name:<10} ") for name, text in rows), ""]
     found = slow(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 from orion.dataclass import dataclass
 
 CPU = Path("/sys/devices/system/cpu/cpu0/cache")
+VARIABLE = "ORION_L2"
+"""The variable that has the bytes of the second-level cache of another machine, which kernels are built for."""
+
 UNITS = {"": 1, "K": 2**10, "M": 2**20}
 
 
@@ -39,8 +43,13 @@ def caches_in(folder: Path) -> Caches:
     return USUAL
 
 
-@cache
 def caches_here() -> Caches:
-    """The caches of this machine. With actors on several machines those of the driver's count for all: kernels are made
-    there."""
+    """The caches of this machine, or as the environment says. With actors on several machines those of the driver's
+    count for all: kernels are made there."""
+    said = os.environ.get(VARIABLE, "")
+    return Caches(int(said)) if said.isdecimal() else _found()
+
+
+@cache
+def _found() -> Caches:
     return caches_in(CPU)

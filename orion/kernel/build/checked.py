@@ -29,17 +29,31 @@ class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
         return found
 
     def _load_data(self, name: str) -> Any:
-        data = Path(self._data_path(name)).read_bytes()
-        if sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
-            raise OSError(f"{self._data_path(name)} is damaged")
-        if b"numba.np.arraymath" in data:  # a module that is imported as it is unpickled
-            set_up_compiler()
-        return pickle.loads(data[DIGEST_BYTES:])
+        return unpickled(checked(Path(self._data_path(name))))
 
     def _save_data(self, name: str, data: Any) -> None:
-        found = self._dump(data)
         with self._open_for_write(self._data_path(name)) as file:
-            file.write(sha256(found).digest() + found)
+            file.write(with_digest(self._dump(data)))
+
+
+def with_digest(data: bytes) -> bytes:
+    """Return the data with its checksum before it."""
+    return sha256(data).digest() + data
+
+
+def checked(path: Path) -> bytes:
+    """Return what a file has after its checksum. OSError where it is damaged, or cannot be read."""
+    data = path.read_bytes()
+    if sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
+        raise OSError(f"{path} is damaged")
+    return data[DIGEST_BYTES:]
+
+
+def unpickled(data: bytes) -> Any:
+    """Return compiled code from its bytes, not loaded yet."""
+    if b"numba.np.arraymath" in data:  # a module that is imported as it is unpickled
+        set_up_compiler()
+    return pickle.loads(data)
 
 
 def keep_checked(dispatcher: Any) -> Any:

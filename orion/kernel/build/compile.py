@@ -19,6 +19,8 @@ from orion.kernel.build.entries import OWN, Packer, address_of
 from orion.kernel.build.modules import compile_dispatcher, key_of, load_compilable
 from orion.kernel.build.numba_words import of_kernel, place_in_source
 from orion.kernel.build.perf import is_on, name_for_perf
+from orion.kernel.build.recorded import record
+from orion.kernel.build.shipped import load_shipped
 from orion.kernel.build.told import told
 from orion.kernel.build.walker import packing, walker
 from orion.kernel.calling import ABORT, AHEAD, GO, RAISED, SCALARS, Argument, KernelSource
@@ -78,17 +80,26 @@ class CompiledKernel:
 
 
 def compile_kernel(source: KernelSource) -> CompiledKernel:
-    """Compile a kernel, or take it from the disk cache. Raises UnsupportedLoopError where Numba cannot compile it."""
-    shared, kinds = canonical(source.text, frozenset({source.entry, RECEIVE})), signature(source)
+    """Compile a kernel, or take it from the disk cache, or from the package of the loop. Raises UnsupportedLoopError
+    where Numba cannot compile it."""
+    record(source)
+    shared, kinds = shared_text(source), signature(source)
     own = _name_for_perf(source) if is_on() else ""  # two loops at one address have one name
     module = load_compilable(module_name(shared, kinds, own), shared.text)
     dispatcher = getattr(module, source.entry)
     try:
-        compile_dispatcher(module, dispatcher, kinds)
+        compile_dispatcher(
+            module, dispatcher, kinds, lambda: load_shipped(module, dispatcher, shared.text, kinds, source.user.file)
+        )
     except NumbaError as error:
         raise _unsupported(error, source, shared) from error
     name_for_perf(dispatcher, _name_for_perf(source))
     return CompiledKernel(source, KernelWalk(source, dispatcher), module)
+
+
+def shared_text(source: KernelSource) -> Canonical:
+    """Return the text of a kernel as it is compiled."""
+    return canonical(source.text, frozenset({source.entry, RECEIVE}))
 
 
 def module_name(shared: Canonical, kinds: tuple[types.Type, ...], own: str = "") -> str:
@@ -98,9 +109,14 @@ def module_name(shared: Canonical, kinds: tuple[types.Type, ...], own: str = "")
 
 def _name_for_perf(source: KernelSource) -> str:
     """The user's function, file and line of a kernel."""
+    function, line = place_of(source)
+    return f"orion::{function}:{source.user.file}:{line}"
+
+
+def place_of(source: KernelSource) -> tuple[str, int]:
+    """Return the user's function of a kernel, and the line of its loop."""
     first = min((span for span in source.lines if span is not None and not span.inlined), default=None)
-    line = source.user.first_line if first is None else first.line
-    return f"orion::{source.name.rpartition('_')[0]}:{source.user.file}:{line}"
+    return source.name.rpartition("_")[0], source.user.first_line if first is None else first.line
 
 
 def signature(source: KernelSource) -> tuple[types.Type, ...]:

@@ -10,7 +10,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from orion.kernel.build.cache import in_words, machine_code_folder, tell_not_kept
 from orion.kernel.build.checked import CheckedFiles
-from orion.kernel.build.machine_code import set_up_compiler
+from orion.kernel.build.machine_code import add_machine_code, set_up_compiler
 
 
 def load_function(dispatcher: Any, key: str) -> bool:
@@ -23,8 +23,7 @@ def load_function(dispatcher: Any, key: str) -> bool:
             set_up_compiler()
             dispatcher.targetctx.refresh()  # what the code calls in Numba's library is found by name
             found = CompileResult._rebuild(dispatcher.targetctx, *parts)
-            dispatcher.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
-            dispatcher.add_overload(found)
+            add_machine_code(dispatcher, found)
             return True
     except Exception:  # what damaged or foreign files may end in: it is compiled
         return bool(dispatcher.overloads)

@@ -29,11 +29,16 @@ def load_machine_code(dispatcher: Any, signature: Any) -> bool:
             found = dispatcher._cache._load_overload(signature, dispatcher.targetctx)
             if found is None:
                 return False
-            dispatcher.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
-            dispatcher.add_overload(found)
+            add_machine_code(dispatcher, found)
             return True
     except Exception:
         return bool(dispatcher.overloads)
+
+
+def add_machine_code(dispatcher: Any, found: Any) -> None:
+    """Give the dispatcher what was compiled, and has been loaded."""
+    dispatcher.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+    dispatcher.add_overload(found)
 
 
 def set_up_compiler() -> None:

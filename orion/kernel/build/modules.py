@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -47,6 +49,9 @@ NUMBA_SETTINGS = (
 )  # fmt: skip
 """With these Numba makes other machine code: variables `NUMBA_…`, entries of its file, values set in `numba.config`."""
 
+CPU_SETTINGS = ("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX")
+"""Those that choose the CPU."""
+
 _compiling = threading.Lock()
 
 
@@ -67,13 +72,18 @@ def _is_compilable() -> bool:
     return not isinstance(is_to_leave, FunctionType)
 
 
-def compile_dispatcher(module: ModuleType, dispatcher: Any, signature: tuple[types.Type, ...]) -> None:
-    """Compile a function of a generated module for one signature, or take it from the disk cache. Raises NumbaError,
-    and StorageError where the current folder was deleted."""
+def compile_dispatcher(
+    module: ModuleType,
+    dispatcher: Any,
+    signature: tuple[types.Type, ...],
+    load_shipped: Callable[[], bool] = lambda: False,
+) -> None:
+    """Compile a function of a generated module for one signature, or take it from the disk cache, or by `load_shipped`
+    from elsewhere. Raises NumbaError, and StorageError where the current folder was deleted."""
     with _compiling:
         if dispatcher.overloads:
             return
-        if not load_machine_code(dispatcher, signature):
+        if not load_machine_code(dispatcher, signature) and not load_shipped():
             check_current_folder()
             set_up_compiler()
             _compile(module, dispatcher, signature)
@@ -104,9 +114,24 @@ def key_of(*parts: str) -> str:
     return hashlib.sha256("\0".join([*parts, machine(), *settings, *_compilers()]).encode()).hexdigest()[:24]
 
 
+def key_for_any_cpu(*parts: str) -> str:
+    """Return such a hash that is the same on every CPU: the CPU is told apart from it. It has Orion's version, too."""
+    settings = [f"{name}={getattr(numba.config, name, None)}" for name in NUMBA_SETTINGS if name not in CPU_SETTINGS]
+    version = sys.modules["orion"].__version__
+    hashed = "\0".join([*parts, machine(), *settings, version, *_versions(), *_runtime()])
+    return hashlib.sha256(hashed.encode()).hexdigest()[:24]
+
+
 @cache
 def _compilers() -> tuple[str, ...]:
     """What turns source into machine code here: versions, processor, and what generated source calls."""
-    cpu = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    runtime = [(Path(__file__).parents[1] / name).read_text("utf-8") for name in RUNTIME_FILES]
-    return (numba.__version__, llvmlite.__version__, cpu, *runtime)
+    return (*_versions(), f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}", *_runtime())
+
+
+def _versions() -> tuple[str, str]:
+    return numba.__version__, llvmlite.__version__
+
+
+@cache
+def _runtime() -> tuple[str, ...]:
+    return tuple((Path(__file__).parents[1] / name).read_text("utf-8") for name in RUNTIME_FILES)
