@@ -100,7 +100,7 @@ def _function_of(extracted: Extracted) -> tuple[Function, Types]:
     try:
         parsed, _ = parse_with_outside(extracted.function, located=extracted.located)
         ranks = {name: rank for name, rank in extracted.ranks.items() if name in parsed.params}
-        types = types_of(parsed, ranks, {})
+        types = types_of(parsed, ranks)
         function = through_passes(parsed, types)
         types = with_local_arrays(types, function)
         return function, with_local_integers(types, infer_types(function, types))

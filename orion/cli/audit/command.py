@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
@@ -42,7 +41,6 @@ def audited(files: list[Path], roots: tuple[Path, ...]) -> Iterator[Audited | Un
                 yield from _loops_of(path, Library(roots))
         except LoadError as error:
             yield Unreadable(str(path), str(error))
-        gc.collect()
 
 
 def _loops_of(path: Path, library: Library) -> Iterator[Audited]:

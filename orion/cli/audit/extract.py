@@ -29,6 +29,10 @@ SHARING = frozenset({
 """Calls that may return memory of an argument."""
 
 
+Part = tuple[str | int, ...]
+"""A name, and numbers of items in what it stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extracted:
     """A loop as a function. `ranks` are those of arrays that the function around makes, `roots` the names that each
@@ -37,7 +41,7 @@ class Extracted:
     function: FunctionType
     located: Located
     ranks: Mapping[str, int]
-    roots: Mapping[str, frozenset[str]]
+    roots: Mapping[str, frozenset[Part]]
     others: Mapping[str, str]
     unresolved: tuple[str, ...]
 
@@ -182,15 +186,13 @@ class Context:
         return plain and fixed and len(statement.targets) == 1 and _is_size(statement.value)
 
     def ranks(self) -> dict[str, int]:
-        """Return the ranks of the arrays that the function makes with a shape that is written out."""
-        found = {}
-        for name in self.values:
-            match self.once(name):
-                case ast.Call(ast.Attribute(_, maker), [shape, *_]) if maker in MAKERS:
-                    rank = _rank_of_shape(shape)
-                    if rank:
-                        found[name] = rank
-        return found
+        """Return the ranks of arrays, as far as the function shows them: shapes that it makes them with, or unpacks,
+        and subscripts."""
+        found: dict[str, int] = {}
+        for node in ast.walk(self.function) if self.function else ():
+            for name, rank in _shown_rank(node):
+                found[name] = max(rank, found.get(name, 0))
+        return {name: rank for name, rank in found.items() if name in self.values and self.is_fixed(name)}
 
     def kinds(self) -> dict[str, str]:
         """Return the names that are given something that is no array: dictionaries, lists and sets."""
@@ -206,15 +208,15 @@ class Context:
                         found[name] = "a list"
         return found
 
-    def roots(self) -> dict[str, frozenset[str]]:
-        """Return the names of which each name may be a view, or another name."""
-        roots = {name: {name} for name in self.values}
+    def roots(self) -> dict[str, frozenset[Part]]:
+        """Return the parts of which each name may be a view, or another name."""
+        roots: dict[str, set[Part]] = {name: {(name,)} for name in self.values}
         for _ in range(4):
             for name, values in self.values.items():
                 for value in values:
-                    for other in _shared(value):
-                        roots[name] |= roots.get(other, {other})
-        return {name: frozenset(found) for name, found in roots.items()}
+                    for first, *rest in _shared(value):
+                        roots[name] |= {(*one, *rest) for one in roots.get(str(first), {(first,)}) if len(one) < 6}
+        return {name: frozenset(one for one in found if one != (name,) or len(found) == 1) for name, found in roots.items()}
 
 
 def _before(body: list[ast.stmt], loop: ast.For) -> Iterator[ast.stmt]:
@@ -242,7 +244,8 @@ def _given(statement: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
                     for one, part in zip(target.elts, value.elts, strict=True):
                         yield from ((name, part if isinstance(one, ast.Name) else None) for name in _names(one))
                 else:
-                    yield from ((name, value) for name in _names(target))
+                    for place, name in enumerate(_names(target)):
+                        yield name, ast.Subscript(value, ast.Constant(place), ast.Load())
         case ast.AnnAssign(ast.Name(name), _, value):
             yield name, value
         case ast.AugAssign(ast.Name(name)):
@@ -288,6 +291,20 @@ def _is_size(value: ast.expr) -> bool:
             return False
 
 
+def _shown_rank(node: ast.AST) -> Iterator[tuple[str, int]]:
+    """The names of arrays of which a node shows the rank, or a lower bound."""
+    match node:
+        case ast.Assign([ast.Name(name)], ast.Call(ast.Attribute(_, maker), [shape, *_])) if maker in MAKERS:
+            yield name, _rank_of_shape(shape)
+        case ast.Assign([ast.Tuple(items)], ast.Attribute(ast.Name(name), "shape")):
+            yield name, len(items)
+        case ast.Subscript(ast.Attribute(ast.Name(name), "shape"), ast.Constant(int(axis))) if axis >= 0:
+            yield name, axis + 1
+        case ast.Subscript(ast.Name(name), ast.Tuple(items)):
+            plain = all(not isinstance(one, ast.Constant) or isinstance(one.value, int) for one in items)
+            yield name, len(items) if plain else 0
+
+
 def _rank_of_shape(shape: ast.expr) -> int:
     match shape:
         case ast.Tuple(items):
@@ -298,11 +315,13 @@ def _rank_of_shape(shape: ast.expr) -> int:
             return 0
 
 
-def _shared(value: ast.expr | None) -> Iterator[str]:
-    """The names that a value may share memory with."""
+def _shared(value: ast.expr | None) -> Iterator[Part]:
+    """The parts that a value may share memory with: a name, and the numbers of items, which are apart."""
     match value:
         case ast.Name(name):
-            yield name
+            yield (name,)
+        case ast.Subscript(base, ast.Constant(int(place))):
+            yield from ((*one, place) for one in _shared(base))
         case ast.Subscript(base) | ast.Attribute(base) | ast.Starred(base):
             yield from _shared(base)
         case ast.Tuple(items) | ast.List(items) | ast.BoolOp(_, items):
@@ -316,3 +335,8 @@ def _shared(value: ast.expr | None) -> Iterator[str]:
                 yield from _shared(part)
         case ast.NamedExpr(_, inner):
             yield from _shared(inner)
+
+
+def may_share(one: frozenset[Part], other: frozenset[Part]) -> bool:
+    """Whether two names, which stand for these parts, may share memory: one is a part of the other."""
+    return any(a[: len(b)] == b[: len(a)] for a in one for b in other)

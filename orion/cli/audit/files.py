@@ -23,15 +23,22 @@ def files_of(target: str) -> tuple[list[Path], tuple[Path, ...]]:
     """Return the files of a target, and the folders that its packages lie in. `UsageError` where there is no such."""
     path = Path(target)
     if path.is_dir():
-        return list(_below(path)), (path, path.resolve().parent)
+        return list(_below(path)), (path.resolve(), _root_of(path.resolve()))
     if path.exists():
-        return [path], (path.resolve().parent,)
+        return [path], (_root_of(path.resolve().parent),)
     found = _installed(target)
     if found is None:
         raise UsageError(f"{target} is no file, no folder and no installed package")
     root = found if found.is_dir() else found.parent
     files = list(_below(found)) if found.is_dir() else [found]
     return files, (root.parent, root)
+
+
+def _root_of(folder: Path) -> Path:
+    """Return the folder that the package lies in which a folder is part of."""
+    while (folder / "__init__.py").exists() and folder.parent != folder:
+        folder = folder.parent
+    return folder
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from orion.cli.audit.accesses import Model, NotAnalysed, OutOfWork, carried_scalars, model_of
 from orion.cli.audit.conditions import condition_of
-from orion.cli.audit.extract import Extracted, extract
+from orion.cli.audit.extract import Extracted, extract, may_share
 from orion.cli.audit.flow import leaves_loop
 from orion.cli.audit.modules import Module
 from orion.cli.audit.races import Races
@@ -89,7 +89,18 @@ def of_arrays(
     except OutOfWork as error:
         yield Finding(Verdict.UNKNOWN, "AUD124", str(error))
     except NotAnalysed as error:
-        yield Finding(Verdict.UNKNOWN, "AUD121", str(error))
+        yield refused(str(error), site)
+
+
+def refused(reason: str, site: Site) -> Finding:
+    """Return what a loop is that the compiler does not analyse."""
+    own = {name for one in site.around for name in (argument.arg for argument in one.args.args)}
+    called = {one.func.id for one in ast.walk(site.loop) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    passed = sorted(own & called)
+    if passed:
+        names = ", ".join(f"`{name}`" for name in passed)
+        return Finding(Verdict.UNKNOWN, "AUD120", f"{names} is a function that the caller passes")
+    return Finding(Verdict.UNKNOWN, "AUD121", reason)
 
 
 def of_model(model: Model, extracted: Extracted, scalars: Scalars) -> Iterator[Finding]:
@@ -139,5 +150,7 @@ def shared_names(model: Model, extracted: Extracted) -> Iterator[Finding]:
 
 
 def _sharing(name: str, arrays: Iterable[str], extracted: Extracted) -> Iterator[str]:
-    own = extracted.roots.get(name, frozenset({name}))
-    yield from (one for one in arrays if one != name and own & extracted.roots.get(one, frozenset({one})))
+    own = extracted.roots.get(name, frozenset({(name,)}))
+    yield from (
+        one for one in arrays if one != name and may_share(own, extracted.roots.get(one, frozenset({(one,)})))
+    )

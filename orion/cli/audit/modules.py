@@ -14,16 +14,24 @@ import linecache
 import math
 import operator
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from orion.cli.audit.raising import without_raising
 from orion.cli.cells import LoadError, Part, parts_of
 from orion.dataclass import dataclass, field
 
-MODULES = {"numpy": np, "math": math, "cmath": cmath, "builtins": builtins}
+SCALARS = (
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "intp", "uintp",
+)  # fmt: skip
+NUMBA = ModuleType("numba")
+"""What loops read from Numba's package that they could read from NumPy's."""
+NUMBA.__dict__.update({"prange": range} | {name: getattr(np, name) for name in SCALARS})
+MODULES = {"numpy": np, "math": math, "cmath": cmath, "builtins": builtins, "numba": NUMBA}
 OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -52,6 +60,7 @@ class Module:
     globals: dict[str, Any] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
     made: dict[int, FunctionType] = field(default_factory=dict)
+    space: ModuleType | None = None
 
     def note(self) -> None:
         """Note what the statements of the top level bind, those in `try` and `if` too."""
@@ -72,6 +81,19 @@ class Module:
                 self.globals[name] = self.value(name, around, depth)
             except Unresolved:
                 self.missing.add(name)
+        for owner, name in _attributes(node):
+            found = self.globals.get(owner) if owner not in own else None
+            other = self.library.spaces.get(id(found))
+            if other is not None and not hasattr(found, name):
+                with suppress(Unresolved):
+                    setattr(found, name, other.value(name, (), depth - 1))
+
+    def namespace(self) -> ModuleType:
+        """Return the module as what `import` binds, empty: `supply` adds what code reads from it."""
+        if self.space is None:
+            self.space = ModuleType(self.path.stem if self.path else self.file)
+            self.library.spaces[id(self.space)] = self
+        return self.space
 
     def value(self, name: str, around: tuple[ast.FunctionDef, ...], depth: int) -> Any:
         """Return what a name stands for. Raises `Unresolved`."""
@@ -86,7 +108,7 @@ class Module:
             case ast.FunctionDef():
                 return self.function(statement, (), depth)
             case ast.Import(names):
-                return _module(next(one.name for one in names if _bound_as(one) == name), name)
+                return _module(next(one.name for one in names if _bound_as(one) == name))
             case ast.ImportFrom(names=names):
                 return self.imported(statement, next(one.name for one in names if _bound_as(one) == name), depth)
             case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
@@ -117,8 +139,13 @@ class Module:
             if found is None:
                 raise Unresolved
             return found
-        if next(one.name for one in statement.names if _bound_as(one) == name) == "prange":
+        if name == "prange":
             return range
+        if not statement.level and statement.module == "numba":
+            return _attribute(NUMBA, name)
+        part = self.library.part_of(self, statement, name)
+        if part is not None:
+            return part.namespace()
         other = self.library.imported_by(self, statement, name)
         if other is None:
             raise Unresolved
@@ -175,9 +202,11 @@ class Library:
 
     roots: tuple[Path, ...]
     read: dict[Path, Module | None] = field(default_factory=dict)
+    spaces: dict[int, Module] = field(default_factory=dict)
 
     def module(self, part: Part, path: Path | None) -> Module:
         """Return a file, or a cell of a notebook, as a module."""
+        part = without_raising(part, [one for one in ast.walk(part.tree) if _is_prange_loop(one)])
         made = Module(part.file, path, part.tree, self)
         made.note()
         return made
@@ -199,22 +228,34 @@ class Library:
     def imported_by(self, module: Module, statement: ast.ImportFrom, name: str) -> Module | None:
         """Return the module that `from … import name` takes a name from."""
         parts = (statement.module or "").split(".") if statement.module else []
-        if statement.level:
-            if module.path is None:
-                return None
-            folder = module.path.parent
-            for _ in range(statement.level - 1):
-                folder = folder.parent
-            folders = [folder]
-        else:
-            folders = [*self.roots, *([module.path.parent] if module.path else [])]
-        for folder in folders:
+        for folder in self.folders(module, statement):
             base = folder.joinpath(*parts)
             for path in (base.with_suffix(".py"), base / "__init__.py"):
                 found = self.at(path) if parts or path.name == "__init__.py" else None
                 if found is not None and found is not module and name in found.bound:
                     return found
         return None
+
+    def part_of(self, module: Module, statement: ast.ImportFrom, name: str) -> Module | None:
+        """Return the module that `from package import name` binds."""
+        parts = (statement.module or "").split(".") if statement.module else []
+        paths = (folder.joinpath(*parts, f"{name}.py") for folder in self.folders(module, statement))
+        return next((found for path in paths if (found := self.at(path)) is not None), None)
+
+    def folders(self, module: Module, statement: ast.ImportFrom) -> list[Path]:
+        """Return the folders that an import begins at."""
+        if not statement.level:
+            return [*self.roots, *([module.path.parent] if module.path else [])]
+        if module.path is None:
+            return []
+        folder = module.path.parent
+        for _ in range(statement.level - 1):
+            folder = folder.parent
+        return [folder]
+
+
+def _is_prange_loop(node: ast.AST) -> bool:
+    return isinstance(node, ast.For) and "prange" in ast.dump(node.iter)
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -249,14 +290,19 @@ def _loaded_names(node: ast.AST) -> list[str]:
     return sorted({one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)})
 
 
-def _module(full: str, bound: str) -> Any:
-    if full in MODULES and (full == bound or "." not in full):
+def _attributes(node: ast.AST) -> set[tuple[str, str]]:
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Attribute))
+    return {(one.value.id, one.attr) for one in found if isinstance(one.value, ast.Name)}
+
+
+def _module(full: str) -> Any:
+    if full in MODULES:
         return MODULES[full]
     raise Unresolved
 
 
 def _attribute(owner: object, name: str) -> Any:
-    if owner not in (np, math, cmath):
+    if not isinstance(owner, ModuleType):
         raise Unresolved
     found = getattr(owner, name, None)
     if found is None:

@@ -17,7 +17,7 @@ from orion.dataclass import dataclass
 from orion.dependence.access import Access, Dependence
 from orion.dependence.conflicts import CapReached, capped, conflict_relation
 from orion.dependence.model import inner_constraints
-from orion.dependence.references import InnerLoop, Reference
+from orion.dependence.references import InnerLoop, Interval, Reference
 from orion.ir.printer import print_expr
 from orion.sets.affine import Affine, Form, affine_form
 from orion.sets.names import extent_name, isl_name, parameter_list
@@ -173,7 +173,8 @@ class Races:
             return
         names = set(space.names) | {name for guard in reference.guards for name in guard.names}
         names |= {name for form in forms if isinstance(form, Affine) for name in form.names}
-        for axis, form in enumerate(reference.axes):
+        for axis, subscript in enumerate(reference.axes):
+            form = subscript.lower if isinstance(subscript, Interval) else subscript
             if isinstance(form, Affine):
                 extent = extent_name(reference.array, axis)
                 outside = f"({form.text} >= {extent} or {form.text} < -{extent})"

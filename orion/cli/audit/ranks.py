@@ -1,56 +1,100 @@
-"""The ranks of arrays that are passed to helper functions, from what these do with them."""
+"""Types of arguments guessed from what helper functions do with what they are given, beside what the loop does."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from orion.cli.guess import Known, guess_types
+from orion.dataclass import dataclass, field
 from orion.ir.function import Function
-from orion.ir.nodes import Call, Expr, Slice, Subscript, Var, every
-from orion.ir.types import ArrayType, ScalarType, Types
+from orion.ir.nodes import Assign, Binary, Bind, Call, Expr, Slice, Subscript, Unary, Var, every
+from orion.ir.types import ArgumentType, ArrayType, ScalarType, Types
 
-ROUNDS = 4
+ROUNDS = 5
+DEPTH = 3
+"""Names for names that are followed from an argument to an array."""
 
 
-def types_of(function: Function, ranks: Mapping[str, int], scalars: Mapping[str, str]) -> Types:
-    """Return the guessed types of a function's parameters. What its helpers take as arrays are arrays."""
-    known = dict(ranks)
-    own = dict.fromkeys((one.name for one in function.helpers), Known())
-    for _ in range(ROUNDS):
-        before = dict(known), dict(own)
-        for one in (function, *function.helpers):
-            given = Known(ranks=known, scalars=scalars) if one is function else own[one.name]
-            kinds = {each.name: guess_types(each, own[each.name]) for each in function.helpers}
-            found = _passed(one, kinds, guess_types(one, given), dict(given.ranks))
-            if one is function:
-                known = found
-            else:
-                own[one.name] = Known(ranks=found)
-        if before == (known, own):
+@dataclass(slots=True)
+class _Guess:
+    """What is known of the parameters of a function: ranks, dtypes of arrays, and kinds of scalars."""
+
+    function: Function
+    ranks: dict[str, int] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    scalars: dict[str, str] = field(default_factory=dict)
+
+    def types(self) -> Types:
+        first = guess_types(self.function)
+        ranks = {name: max(rank, _rank(first.get(name))) for name, rank in self.ranks.items()}
+        return guess_types(self.function, Known(ranks, {}, self.dtypes, self.scalars))
+
+    def known(self) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
+        return dict(self.ranks), dict(self.dtypes), dict(self.scalars)
+
+
+def types_of(function: Function, ranks: Mapping[str, int]) -> Types:
+    """Return the guessed types of a function's parameters, of which these ranks are known."""
+    own = {one.name: _Guess(one) for one in function.helpers}
+    outer = _Guess(function, dict(ranks))
+    for _ in range(ROUNDS if function.helpers else 0):
+        before = [one.known() for one in (outer, *own.values())]
+        kinds = {name: one.types() for name, one in own.items()}
+        for one in (outer, *own.values()):
+            _take_from_calls(one, kinds)
+        if before == [one.known() for one in (outer, *own.values())]:
             break
-    return guess_types(function, Known(ranks=known, scalars=scalars))
+    return outer.types()
 
 
-def _passed(
-    function: Function, helpers: Mapping[str, Types], types: Types, ranks: dict[str, int]
-) -> dict[str, int]:
-    """Return the ranks of the parameters of a function that it passes on to helpers as arrays."""
-    for call in every(Call, *function.body):
-        kinds = helpers.get(call.function, {})
+def _take_from_calls(guess: _Guess, helpers: Mapping[str, Types]) -> None:
+    """Note what helpers take of the parameters that a function passes on."""
+    types = guess.types()
+    for call in every(Call, *guess.function.body):
+        kinds = helpers.get(call.function.removeprefix("helper:"), {})
         for argument, kind in zip(call.arguments, kinds.values(), strict=False):
-            if isinstance(kind, ArrayType):
-                _raise(argument, kind.ndim, types, ranks)
-    return ranks
+            _take(guess, argument, kind, types, DEPTH)
 
 
-def _raise(argument: Expr, rank: int, types: Types, ranks: dict[str, int]) -> None:
+def _take(guess: _Guess, argument: Expr, kind: ArgumentType, types: Types, depth: int) -> None:
+    """Note that an argument is of a kind."""
     match argument:
         case Subscript(Var(name), index):
-            rank += len(index) - sum(isinstance(part, Slice) for part in index)
+            added = len(index) - sum(isinstance(part, Slice) for part in index)
         case Var(name):
-            pass
+            added = 0
+        case Unary(_, operand) if isinstance(kind, ScalarType):
+            _take(guess, operand, kind, types, depth)
+            return
+        case Binary("+" | "-" | "*", left, right) if isinstance(kind, ScalarType):
+            for part in (left, right):
+                _take(guess, part, kind, types, depth)
+            return
         case _:
             return
-    kind = types.get(name)
-    if isinstance(kind, ScalarType) or (isinstance(kind, ArrayType) and kind.ndim < rank):
-        ranks[name] = rank
+    if name not in types:
+        for value in _values(guess.function, name) if depth else ():
+            _take(guess, value, kind, types, depth - 1)
+        return
+    rank = added + (kind.ndim if isinstance(kind, ArrayType) else 0)
+    if rank > _rank(types[name]):
+        guess.ranks[name] = rank
+    if isinstance(kind, ArrayType | ScalarType) and kind.dtype == "int64":
+        if rank or _rank(types[name]):
+            guess.dtypes.setdefault(name, "int64")
+        else:
+            guess.scalars.setdefault(name, "int")
+
+
+def _rank(kind: ArgumentType | None) -> int:
+    return kind.ndim if isinstance(kind, ArrayType) else 0
+
+
+def _values(function: Function, name: str) -> Iterator[Expr]:
+    """What a function gives a name of its own."""
+    for node in every((Assign, Bind), *function.body):
+        match node:
+            case Assign(Var(own), value) if own == name:
+                yield value
+            case Bind(own, row) if own == name:
+                yield row

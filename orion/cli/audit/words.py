@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from orion.cli.audit.raising import file_of
 from orion.cli.audit.races import EARLY, LOST, OVERWRITTEN, STALE, Conflict, Races
 from orion.cli.audit.values import Finding, Race, Side, Verdict
+from orion.dataclass import replace
 from orion.ir.constants import constant_value
 from orion.sets.names import extent_name
+from orion.source import Span
 
 HINTS = {
     LOST: "let each iteration update elements of its own, or add up in a scalar, which Numba combines",
@@ -22,12 +25,17 @@ def race_finding(conflict: Conflict, races: Races) -> Finding:
     element = f"{array}[{', '.join(map(str, conflict.met.element))}]"
     one, other = (_iteration(value, races) for value in (conflict.met.first, conflict.met.second))
     sides = (
-        Side(one, first.is_write, first.span.in_source, first.text),
-        Side(other, second.is_write, second.span.in_source, second.text),
+        Side(one, first.is_write, _place(first.span), first.text),
+        Side(other, second.is_write, _place(second.span), second.text),
     )
     sizes = _sizes(conflict, races)
     race = Race(array, element, conflict.effect, *sides, sizes)
     return Finding(Verdict.RACE, "AUD101", _told(race), hint=HINTS[conflict.effect].format(array=array), race=race)
+
+
+def _place(span: Span) -> Span:
+    """A place as its user knows it."""
+    return replace(span.in_source, file=file_of(span.file))
 
 
 def _told(race: Race) -> str:
