@@ -14,6 +14,7 @@ from types import CodeType, FunctionType
 
 from orion.cli.audit.find import is_prange_call
 from orion.cli.audit.modules import Module
+from orion.cli.audit.purity import Opaque
 from orion.cli.audit.scalars import Scalars
 from orion.cli.audit.values import Site
 from orion.dataclass import dataclass
@@ -46,11 +47,21 @@ class Extracted:
     unresolved: tuple[str, ...]
 
 
-def extract(site: Site, module: Module, names: frozenset[str], source: SourceText, scalars: Scalars) -> Extracted:
-    """Return the loop of a site as a function; `names` are those of `prange`."""
+def extract(
+    site: Site,
+    module: Module,
+    names: frozenset[str],
+    source: SourceText,
+    scalars: Scalars,
+    opaque: frozenset[str] | None = None,
+) -> Extracted:
+    """Return the loop of a site as a function; `names` are those of `prange`. With `opaque`, values stand for calls of
+    helpers that only read, and of these functions of NumPy."""
     context = Context(site.around[-1] if site.around else None, site.loop)
     outer = {name for one in site.around for name in (*_parameters(one), *_stored(one))}
     loop = with_ranges(copy.deepcopy(site.loop), names)
+    if opaque is not None:
+        loop = ast.fix_missing_locations(Opaque(module, site.around, loop, opaque).visit(loop))
     own = (scalars.assigned | _targets(loop)) - scalars.exposed
     read = _read(loop) - own
     sizes = context.sizes_for(read)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from orion.cli.audit.accesses import Model, NotAnalysed, OutOfWork, carried_scalars, model_of
@@ -10,6 +11,7 @@ from orion.cli.audit.conditions import condition_of
 from orion.cli.audit.extract import Extracted, extract, may_share
 from orion.cli.audit.flow import leaves_loop
 from orion.cli.audit.modules import Module
+from orion.cli.audit.purity import OPAQUE
 from orion.cli.audit.races import Races
 from orion.cli.audit.scalars import Scalars, scalars_of
 from orion.cli.audit.stores import only_constant
@@ -19,6 +21,7 @@ from orion.dependence.access import Dependence
 from orion.source import SourceText
 
 MAX_NODES = 6000
+MAX_TRIES = 6
 ORDER = (Verdict.RACE, Verdict.UNKNOWN, Verdict.CONDITIONAL)
 """Which of several findings is the verdict."""
 
@@ -72,24 +75,32 @@ def iterations_of(loop: ast.For) -> tuple[str, str]:
 
 def of_arrays(
     site: Site, module: Module, names: frozenset[str], source: SourceText, scalars: Scalars
-) -> Iterator[Finding]:
-    """Return what the accesses of a loop to arrays make of it."""
-    try:
-        extracted = extract(site, module, names, source, scalars)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        yield Finding(Verdict.UNKNOWN, "AUD121", f"the loop cannot be taken out of its function: {error}")
-        return
-    if extracted.unresolved:
-        called = ", ".join(f"`{name}`" for name in extracted.unresolved)
-        yield Finding(Verdict.UNKNOWN, "AUD120", f"the source of {called} is not found")
-        return
-    try:
-        model = model_of(extracted, site.line)
-        yield from of_model(model, extracted, scalars)
-    except OutOfWork as error:
-        yield Finding(Verdict.UNKNOWN, "AUD124", str(error))
-    except NotAnalysed as error:
-        yield refused(str(error), site)
+) -> list[Finding]:
+    """Return what the accesses of a loop to arrays make of it. Where the compiler does not look into a function that
+    the loop calls, and that only reads, a value stands for the call."""
+    first: Finding | None = None
+    opaque: frozenset[str] | None = None
+    for _ in range(MAX_TRIES):
+        try:
+            extracted = extract(site, module, names, source, scalars, opaque)
+            if extracted.unresolved:
+                called = ", ".join(f"`{name}`" for name in extracted.unresolved)
+                found = Finding(Verdict.UNKNOWN, "AUD120", f"the source of {called} is not found")
+                message = ""
+            else:
+                return list(of_model(model_of(extracted, site.line), extracted, scalars))
+        except OutOfWork as error:
+            return [Finding(Verdict.UNKNOWN, "AUD124", str(error))]
+        except (NotAnalysed, SyntaxError, ValueError, RecursionError) as error:
+            message = str(error)
+            found = refused(message, site)
+        first = first or found
+        named = re.findall(r"`((?:np|numpy)\.[\w.]+)`", message)
+        if opaque is not None and not set(named) - opaque:
+            break
+        opaque = (opaque or frozenset()) | set(named)
+    assert first is not None
+    return [first]
 
 
 def refused(reason: str, site: Site) -> Finding:
@@ -113,7 +124,7 @@ def of_model(model: Model, extracted: Extracted, scalars: Scalars) -> Iterator[F
     if race is not None:
         yield race_finding(race, races)
         return
-    yield from of_conflicts(model, races, dependences)
+    yield from map(_without_opaque, of_conflicts(model, races, dependences))
     yield from shared_names(model, extracted)
 
 
@@ -125,6 +136,14 @@ def of_conflicts(model: Model, races: Races, dependences: tuple[Dependence, ...]
         yield Finding(Verdict.PARALLEL, notes=(f"several iterations store the same constant in an element of {arrays}",))
     if rest:
         yield condition_of(rest, model, races)
+
+
+def _without_opaque(finding: Finding) -> Finding:
+    """Return a finding as it is, or that nothing is known where it is about a value that stands for a call."""
+    if OPAQUE not in f"{finding.condition}{finding.reason}":
+        return finding
+    reason = "which elements iterations touch depends on what a function returns"
+    return Finding(Verdict.UNKNOWN, "AUD130", reason)
 
 
 def is_constant(one: Dependence, model: Model, races: Races) -> bool:

@@ -116,6 +116,37 @@ class Module:
             case _:
                 raise Unresolved
 
+    def find(self, name: str, around: tuple[ast.FunctionDef, ...] = (), depth: int = MAX_DEPTH) -> Found | None:
+        """Return the definition of a function that a name stands for, with its module and the functions around it."""
+        if depth == 0 or name in self.twice:
+            return None
+        for number, function in reversed(list(enumerate(around))):
+            inner = [one for one in ast.walk(function) if isinstance(one, ast.FunctionDef) and one.name == name]
+            if len(inner) == 1:
+                return self, inner[0], around[: number + 1]
+            if name in {name for one in ast.walk(function) if isinstance(one, ast.Name | ast.arg) and _stores(one, name)}:
+                return None
+        match self.bound.get(name):
+            case ast.FunctionDef() as definition:
+                return self, definition, ()
+            case ast.ImportFrom() as statement:
+                original = next(one.name for one in statement.names if _bound_as(one) == name)
+                other = self.library.imported_by(self, statement, original)
+                return None if other is None else other.find(original, (), depth - 1)
+            case _:
+                return None
+
+    def find_in(self, node: ast.expr) -> Found | None:
+        """Return the definition of a function of another module, `module.function`."""
+        match node:
+            case ast.Attribute(ast.Name(owner), name) if isinstance(self.bound.get(owner), ast.ImportFrom):
+                statement = self.bound[owner]
+                original = next(one.name for one in statement.names if _bound_as(one) == owner)
+                other = self.library.part_of(self, statement, original)
+                return None if other is None else other.find(name)
+            case _:
+                return None
+
     def function(self, definition: ast.FunctionDef, around: tuple[ast.FunctionDef, ...], depth: int) -> FunctionType:
         """Return a function that has this definition, and nothing in its head that could run code."""
         if id(definition) not in self.made:
@@ -194,6 +225,10 @@ class Module:
         if isinstance(found, int) and abs(found) > LARGEST:
             raise Unresolved
         return found
+
+
+Found = tuple[Module, ast.FunctionDef, tuple[ast.FunctionDef, ...]]
+"""A function, its module, and the functions around it."""
 
 
 @dataclass(slots=True)
@@ -280,6 +315,10 @@ def _bound_names(statement: ast.stmt) -> Iterator[str]:
             yield name
         case ast.For(target=target):
             yield from (one.id for one in ast.walk(target) if isinstance(one, ast.Name))
+
+
+def _stores(node: ast.Name | ast.arg, name: str) -> bool:
+    return node.arg == name if isinstance(node, ast.arg) else node.id == name and isinstance(node.ctx, ast.Store)
 
 
 def _bound_as(alias: ast.alias) -> str:

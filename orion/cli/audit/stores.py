@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from orion.cli.audit.accesses import Model
 from orion.cli.audit.points import Meeting
+from orion.cli.audit.purity import OPAQUE
 from orion.dataclass import dataclass
 from orion.dependence.model import inner_constraints
 from orion.dependence.references import Axis, InnerLoop, Interval, Reference
@@ -86,12 +87,15 @@ class Differences:
         while waiting:
             node = waiting.pop()
             for part in walk(node):
-                if isinstance(part, Subscript) and id(part) in self.references:
+                if isinstance(part, Subscript) and self.is_leaf(part):
                     yield self.references[id(part)]
             for name in names_in(node) - seen:
                 seen.add(name)
                 if not isinstance(self.model.types.get(name), ArrayType):
                     waiting += self.given(name)
+
+    def is_leaf(self, part: Subscript) -> bool:
+        return id(part) in self.references and not part.base.name.startswith(OPAQUE)
 
     def given(self, name: str) -> Iterator[Node]:
         """The values that the body gives a name, or its elements."""
