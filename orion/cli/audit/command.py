@@ -51,7 +51,7 @@ def _loops_of(path: Path, library: Library) -> Iterator[Audited]:
             continue
         module = library.module(part, path.resolve())
         names, source = prange_names(part.tree), source_of(part.file)
-        for site in sites:
+        for site in find_loops(module.tree, part.file):
             began = perf_counter()
             if began > end:
                 late = f"the loops before it in the file took longer than {FILE_SECONDS:.0f} s"

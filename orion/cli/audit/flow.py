@@ -7,6 +7,7 @@ the value of another iteration is exposed, and one is sure only where every iter
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterable
 
 from orion.dataclass import dataclass, field
@@ -29,6 +30,7 @@ class Flow:
     iteration; `defined` are the names that every iteration gives a value."""
 
     fixed: frozenset[str]
+    stores: Counter[str] = field(default_factory=Counter)
     exposed: dict[str, Use] = field(default_factory=dict)
     writes: dict[str, list[Use]] = field(default_factory=dict)
     reads: dict[str, list[Use]] = field(default_factory=dict)
@@ -80,8 +82,11 @@ class Flow:
                 self.target(target, statement)
             case ast.If(test, body, orelse):
                 self.expressions(test)
-                self.statement = statement
-                return self.branches(body, orelse)
+                before = set(self.must)
+                ends = self.branches(body, orelse)
+                if ends and self.is_invariant(test):
+                    self.must |= self.set_inside(statement, before)
+                return ends
             case ast.For():
                 self.loop(statement)
             case ast.While(test, body, orelse):
@@ -113,6 +118,23 @@ class Flow:
         self.conditional -= 1
         self.must = ends[0].intersection(*ends) if ends else before
         return bool(ends)
+
+    def is_invariant(self, test: ast.expr) -> bool:
+        """Whether a test has the same value in every iteration: no name in it changes, and it reads no elements."""
+        plain = not any(isinstance(one, ast.Subscript | ast.Call | ast.NamedExpr) for one in ast.walk(test))
+        return plain and self.fixed.isdisjoint(_names(test))
+
+    def set_inside(self, statement: ast.If, before: set[str]) -> set[str]:
+        """The names that one branch gives values and nothing outside of the statement does: where every iteration, or
+        none, takes the branch, no iteration sees the value of another."""
+        found = set[str]()
+        for block in (statement.body, statement.orelse):
+            flow = Flow(self.fixed)
+            flow.must = set(before)
+            if flow.block(block):
+                found |= flow.must - before
+        inside = Counter(_stores(statement))
+        return {name for name in found if inside[name] == self.stores[name]}
 
     def loop(self, statement: ast.For) -> None:
         self.expressions(statement.iter)
@@ -207,8 +229,8 @@ class Flow:
 
 def flow_of(loop: ast.For) -> Flow:
     """Return the uses of names in one iteration of a loop."""
-    stored = {one.id for one in ast.walk(loop) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
-    flow = Flow(frozenset(stored))
+    stores = Counter(_stores(loop))
+    flow = Flow(frozenset(stores), stores)
     flow.must.update(_names(loop.target))
     flow.block(loop.body)
     return flow
@@ -240,6 +262,10 @@ def _holds_jump(statement: ast.stmt) -> bool:
         inside = is_own and not isinstance(node, ast.For | ast.While)
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
     return False
+
+
+def _stores(node: ast.AST) -> list[str]:
+    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
 
 
 def _is_range(node: ast.expr) -> bool:

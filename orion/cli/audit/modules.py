@@ -202,6 +202,8 @@ class Module:
             case ast.Attribute(ast.Name(owner), name):
                 found = self.value(owner, (), depth - 1)
                 return _attribute(found, name)
+            case ast.Attribute(ast.Call(ast.Attribute(ast.Name("np" | "numpy"), "finfo" | "iinfo" as name), [kind]), limit):
+                return self.limit(name, kind, limit)
             case ast.Call(ast.Attribute(ast.Name("np" | "numpy"), name), [argument], []) if hasattr(np, name):
                 kind = getattr(np, name)
                 if isinstance(kind, type) and issubclass(kind, np.number):
@@ -209,6 +211,16 @@ class Module:
             case ast.Call(ast.Call() | ast.Name() | ast.Attribute(), [ast.Name(plain)]) if plain in self.bound:
                 return self.value(plain, (), depth - 1)  # a decorator called with a function
         raise Unresolved
+
+    @staticmethod
+    def limit(name: str, kind: ast.expr, limit: str) -> Any:
+        """Return what `np.finfo(kind).limit` is."""
+        word = kind.value if isinstance(kind, ast.Constant) else getattr(kind, "attr", "")
+        try:
+            found = getattr(getattr(np, name)(word), limit)
+        except (AttributeError, TypeError, ValueError):
+            raise Unresolved from None
+        return float(found) if name == "finfo" else int(found)
 
     def number(self, value: ast.expr, depth: int) -> Any:
         found = self.constant(value, depth)

@@ -41,7 +41,7 @@ def is_pure(module: Module, definition: ast.FunctionDef, around: tuple[ast.Funct
         seen.add(id(function))
         if len(seen) > MAX_FUNCTIONS or not _writes_own(function):
             return False
-        for call in (one for one in ast.walk(function) if isinstance(one, ast.Call)):
+        for call in (one for part in function.body for one in ast.walk(part) if isinstance(one, ast.Call)):
             if is_harmless(call):
                 continue
             found = own.find(call.func.id, (*outer, function)) if isinstance(call.func, ast.Name) else own.find_in(call.func)

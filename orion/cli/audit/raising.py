@@ -21,16 +21,16 @@ def file_of(name: str) -> str:
 
 
 def without_raising(part: Part, loops: list[ast.For]) -> Part:
-    """Return a program without the `raise` statements of its functions, but for those in these loops."""
+    """Return a program without the `assert` and `raise` statements of its functions, but for `raise` in these loops."""
     spans = [(loop.lineno, loop.end_lineno or loop.lineno) for loop in loops]
     found = [
         (statement, words)
         for function in ast.walk(part.tree)
         if isinstance(function, ast.FunctionDef)
         for statement, words in _replaced(function)
-        if not any(first <= statement.lineno <= last for first, last in spans)
+        if isinstance(statement, ast.Assert) or not any(first <= statement.lineno <= last for first, last in spans)
     ]
-    lines = linecache.getlines(part.file)
+    lines = list(linecache.getlines(part.file))
     if not found or not lines:
         return part
     for statement, words in found:
@@ -41,14 +41,14 @@ def without_raising(part: Part, loops: list[ast.For]) -> Part:
         return part
 
 
-def _replaced(function: ast.FunctionDef) -> list[tuple[ast.Raise, str]]:
+def _replaced(function: ast.FunctionDef) -> list[tuple[ast.Raise | ast.Assert, str]]:
     """The `raise` statements of a function itself, with what stands in their places."""
     last, found = _tail(function.body), []
     waiting: list[ast.AST] = [*function.body]
     values: list[ast.expr] = []
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Raise):
+        if isinstance(node, ast.Raise | ast.Assert):
             found.append(node)
         if isinstance(node, ast.Return) and node.value is not None:
             values.append(node.value)
@@ -58,7 +58,7 @@ def _replaced(function: ast.FunctionDef) -> list[tuple[ast.Raise, str]]:
     if values:
         count = len(values[0].elts) if isinstance(values[0], ast.Tuple) else 1
         returned = f"return {', '.join('0' * count)}"
-    return [(one, returned if one in last else "pass") for one in found]
+    return [(one, returned if one in last and isinstance(one, ast.Raise) else "pass") for one in found]
 
 
 def _tail(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -70,7 +70,7 @@ def _tail(body: list[ast.stmt]) -> list[ast.stmt]:
             return [last]
 
 
-def _write(lines: list[str], statement: ast.Raise, words: str) -> None:
+def _write(lines: list[str], statement: ast.Raise | ast.Assert, words: str) -> None:
     """Write words in the place of a statement; lines have as many characters as before where they fit."""
     first, last = statement.lineno - 1, (statement.end_lineno or statement.lineno) - 1
     start = len(lines[first].encode()[: statement.col_offset].decode(errors="ignore"))

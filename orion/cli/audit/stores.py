@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from orion.cli.audit.accesses import Model
 from orion.cli.audit.points import Meeting
@@ -20,6 +21,9 @@ from orion.ir.printer import print_expr
 from orion.ir.types import ArrayType
 from orion.sets.affine import Affine, affine_form, itself
 from orion.sets.names import isl_name, parameter_list
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 MAX_LEAVES = 40
 
@@ -68,9 +72,24 @@ class Differences:
         if one is None or other is None:
             return False
         if one.target is not other.target:
-            return self.other_constants(one, other)
+            return self.other_constants(one, other) or self.other_elements((one, first), (other, second), met)
         leaves = list(self.leaves(one.value, first))[:MAX_LEAVES]
         return any(self.differs(leaf, first, met) for leaf in leaves)
+
+    def other_elements(self, one: tuple[Store, Reference], other: tuple[Store, Reference], met: Meeting) -> bool:
+        """Whether two statements make their values from other elements of an array."""
+        found: list[dict[str, isl.Set]] = []
+        for (store, reference), iteration in zip((one, other), (met.first, met.second), strict=True):
+            images: dict[str, isl.Set] = {}
+            for leaf in list(self.leaves(store.value, reference))[:MAX_LEAVES]:
+                text = self.relation(leaf, reference) if isinstance(leaf, Reference) else None
+                if text is None:
+                    return False
+                image = met.at(self.model.maps.map(text), iteration)
+                images[leaf.array] = images[leaf.array].union(image) if leaf.array in images else image
+            found.append(images)
+        first, second = found
+        return any(array not in second or not image.is_equal(second[array]) for array, image in first.items())
 
     @staticmethod
     def other_constants(one: Store, other: Store) -> bool:
