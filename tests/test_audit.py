@@ -77,7 +77,9 @@ def conflicts_of(name, sizes):
 
 def as_range(function):
     """The same function with `range` for `prange`."""
-    code = function.__code__.replace(co_names=tuple("range" if n == "prange" else n for n in function.__code__.co_names))
+    code = function.__code__.replace(
+        co_names=tuple("range" if n == "prange" else n for n in function.__code__.co_names)
+    )
     function.__code__ = code
     return function
 
@@ -106,7 +108,9 @@ def same(one, other):
 
 
 def close(one, other):
-    return all(a is b or np.allclose(np.asarray(a, float), np.asarray(b, float)) for a, b in zip(one, other, strict=True))
+    return all(
+        a is b or np.allclose(np.asarray(a, float), np.asarray(b, float)) for a, b in zip(one, other, strict=True)
+    )
 
 
 @pytest.mark.parametrize("name", named("parallel"))
@@ -284,7 +288,9 @@ def test_decorators_under_other_names_and_with_options_from_variables(capsys):
 
 
 def test_prange_of_cython_is_none_of_numba(capsys):
-    assert not audited(capsys, f"from cython.parallel import prange\n{GOOD.replace('from numba import njit, prange', '')}")
+    assert not audited(
+        capsys, f"from cython.parallel import prange\n{GOOD.replace('from numba import njit, prange', '')}"
+    )
 
 
 NESTED = """from numba import njit, prange
@@ -299,7 +305,8 @@ def f(s, x):
 def test_a_loop_inside_another_is_no_race_as_numba_runs_it_serially(capsys):
     outer, inner = audited(capsys, NESTED)
     assert (outer["verdict"], inner["verdict"], inner["code"]) == ("parallel", "conditional", "AUD114")
-    assert inner["nested"] and not outer["nested"]
+    assert inner["nested"]
+    assert not outer["nested"]
 
 
 def test_helpers_are_read_in_other_files_of_the_package(capsys):
@@ -320,7 +327,9 @@ def test_thousands_of_loops_are_audited_one_by_one(capsys, monkeypatch):
     from orion.cli.audit import command
     from orion.cli.audit.values import Finding, Verdict
 
-    text = GOOD + "".join(f"\n@njit(parallel=True)\ndef f{k}(a):\n    for i in prange(9): a[i] = {k}\n" for k in range(3000))
+    text = GOOD + "".join(
+        f"\n@njit(parallel=True)\ndef f{k}(a):\n    for i in prange(9): a[i] = {k}\n" for k in range(3000)
+    )
     monkeypatch.setattr(command, "judge", lambda *_: Finding(Verdict.PARALLEL))
     Path("many.py").write_text(text)
     status, printed = audit(capsys, "many.py")
@@ -340,7 +349,11 @@ def test_a_failing_analysis_is_an_unknown_verdict(capsys, monkeypatch):
 
 
 def test_notebooks_are_read_by_cells(capsys):
-    cell = {"cell_type": "code", "source": ["%matplotlib inline\n", *RACE.splitlines(keepends=True)], "execution_count": 4}
+    cell = {
+        "cell_type": "code",
+        "source": ["%matplotlib inline\n", *RACE.splitlines(keepends=True)],
+        "execution_count": 4,
+    }
     Path("n.ipynb").write_text(json.dumps({"cells": [cell], "nbformat": 4}))
     (found,) = json.loads(audit(capsys, "n.ipynb", "--json")[1])["loops"]
     assert (found["verdict"], found["line"]) == ("race", 5)

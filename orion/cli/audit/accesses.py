@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 
@@ -19,10 +18,11 @@ from orion.frontend.parse import parse_with_outside
 from orion.ir.function import Function
 from orion.ir.nodes import For, Range
 from orion.ir.program import LoopNest, form_of
-from orion.ir.types import Types
+from orion.ir.types import ArrayType, Types
 from orion.pipeline import through_passes
 from orion.sets.affine import Form
 from orion.sets.maps import Maps
+from orion.sets.names import extent_name
 from orion.typing.infer import infer_types, with_local_arrays
 from orion.typing.narrow import with_local_integers
 
@@ -70,8 +70,25 @@ class Model:
     def _between(self, pair: list[Access], domain: str) -> Iterator[Dependence]:
         """The conflicts of two accesses, or of one with itself in other iterations."""
         for one in find_dependences(pair, domain, 1, ordered=True, maps=self.maps):
-            if len(pair) == 1 or one.source is not one.sink:
+            if (len(pair) == 1 or one.source is not one.sink) and self._is_possible(one):
                 yield one
+
+    def _is_possible(self, one: Dependence) -> bool:
+        """Whether a conflict is there for arrays that have no negative lengths."""
+        import islpy as isl
+
+        relation = self.maps.map(one.relation)
+        extents = {
+            extent_name(name, axis)
+            for name, kind in self.types.items()
+            if isinstance(kind, ArrayType)
+            for axis in range(kind.ndim)
+        }
+        zero = isl.Val.zero(relation.get_ctx())
+        for position in range(relation.dim(isl.dim_type.param)):
+            if relation.get_dim_name(isl.dim_type.param, position) in extents:
+                relation = relation.lower_bound_val(isl.dim_type.param, position, zero)
+        return not relation.is_empty()
 
 
 def model_of(extracted: Extracted, line: int) -> Model:

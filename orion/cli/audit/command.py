@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -13,19 +13,17 @@ from orion.cli.audit.find import find_loops, prange_names
 from orion.cli.audit.judge import judge
 from orion.cli.audit.modules import Library
 from orion.cli.audit.report import Report
-from orion.cli.audit.values import Audited, Finding, Site, Unreadable, Verdict
+from orion.cli.audit.values import Audited, Finding, Unreadable, Verdict
 from orion.cli.cells import LoadError
 
 FILE_SECONDS = 120.0
 """What the loops of one file may take together. Past it the rest of them are not analysed."""
-RECURSION = 6000
 
 
 def audit(options: Namespace) -> int:
     """Run the command; return the exit status: 1 where a loop races."""
     files, roots = files_of(options.path)
     report = Report(options, Path.cwd())
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION))
     report.begin(len(files))
     for one in audited(files, roots):
         report.add(one)
@@ -57,14 +55,14 @@ def _loops_of(path: Path, library: Library) -> Iterator[Audited]:
                 late = f"the loops before it in the file took longer than {FILE_SECONDS:.0f} s"
                 finding = Finding(Verdict.UNKNOWN, "AUD124", late)
             else:
-                finding = _judged(site, lambda site=site: judge(site, module, names, source))
+                finding = _judged(partial(judge, site, module, names, source))
             yield Audited(site, finding, source.line(site.line).strip(), perf_counter() - began)
 
 
-def _judged(_site: Site, verdict) -> Finding:
-    """Return a verdict, or that there is none because the analysis failed: the rest of the files is read all the same."""
+def _judged(verdict: Callable[[], Finding]) -> Finding:
+    """Return a verdict, or that there is none as the analysis failed: other loops have theirs all the same."""
     try:
         return verdict()
-    except Exception as error:  # noqa: BLE001 - code of any kind is read here
+    except Exception as error:
         reason = f"the analysis failed: {type(error).__name__}: {error}".splitlines()[0]
         return Finding(Verdict.UNKNOWN, "AUD126", reason)

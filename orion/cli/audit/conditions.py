@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from orion.cli.audit.accesses import Model
 from orion.cli.audit.races import Races
@@ -17,8 +19,11 @@ from orion.ir.types import ArrayType
 from orion.plan.conditions import in_words
 from orion.sets.names import extent_name, isl_name
 
+if TYPE_CHECKING:
+    import islpy as isl
 
-def condition_of(dependences: Sequence[Dependence], model: Model, races: Races) -> Finding:
+
+def condition_of(dependences: Sequence[Dependence], model: Model, races: Races, loop: ast.For) -> Finding:
     """Return the condition under which none of these dependences is there, or why there is none to be told."""
     blurred = [one for one in dependences if not one.exact]
     exact = [one for one in dependences if one.exact]
@@ -26,7 +31,7 @@ def condition_of(dependences: Sequence[Dependence], model: Model, races: Races) 
     if blurred:
         found.append(_of_contents(blurred, model))
     if exact:
-        found.append(_of_exact(exact, model, races))
+        found.append(_of_exact(exact, model, races, loop))
     unknown = next((one for one in found if one.verdict is Verdict.UNKNOWN), None)
     if unknown is not None:
         return unknown
@@ -49,13 +54,16 @@ def _of_contents(dependences: Sequence[Dependence], model: Model) -> Finding:
     return Finding(Verdict.UNKNOWN, reason.code, f"{told}: {reason.message}", hint=hint)
 
 
-def _of_exact(dependences: Sequence[Dependence], model: Model, races: Races) -> Finding:
+def _of_exact(dependences: Sequence[Dependence], model: Model, races: Races, loop: ast.For) -> Finding:
     """What decides about conflicts whose elements are known: data, sizes, or whether values differ."""
     may = [one for one in dependences if one.source.is_may or one.sink.is_may]
     sure = [one for one in dependences if one not in may]
     if may and not sure:
         one = may[0]
         span = (one.source if one.source.is_may else one.sink).span
+        if not _is_guarded(loop, span.line):
+            reason = f"what line {span.line} calls may write `{one.array}` ({_lines(one)})"
+            return Finding(Verdict.UNKNOWN, "AUD130", reason)
         reason = f"where a condition in the loop holds, iterations meet over `{one.array}` ({_lines(one)})"
         condition = f"no two iterations that touch an element of `{one.array}` in common get to line {span.line}"
         return Finding(Verdict.CONDITIONAL, "AUD113", reason, condition)
@@ -73,6 +81,14 @@ def _of_exact(dependences: Sequence[Dependence], model: Model, races: Races) -> 
     return Finding(Verdict.UNKNOWN, "ORN101", reason)
 
 
+def _is_guarded(loop: ast.For, line: int) -> bool:
+    """Whether a line of a loop stands in something that may not be run."""
+    guards = (ast.If, ast.While, ast.For, ast.IfExp, ast.BoolOp, ast.Compare)
+    jumps = any(isinstance(one, ast.Continue) for one in ast.walk(loop))
+    inside = (one for one in ast.walk(loop) if isinstance(one, guards) and one is not loop)
+    return jumps or any(one.lineno <= line <= (one.end_lineno or one.lineno) for one in inside)
+
+
 def _known(model: Model) -> frozenset[str]:
     """The parameters whose values a call gives."""
     found = set()
@@ -84,7 +100,7 @@ def _known(model: Model) -> frozenset[str]:
     return frozenset(found)
 
 
-def _words(free: object, model: Model) -> str:
+def _words(free: isl.Set, model: Model) -> str:
     """A set of sizes as an expression of Python; empty where it has none."""
     names: Mapping[str, Expr] = {
         extent_name(name, axis): Dim(name, axis, NOWHERE)
@@ -93,7 +109,7 @@ def _words(free: object, model: Model) -> str:
         for axis in range(kind.ndim)
     } | {isl_name(name): Var(name, NOWHERE) for name, kind in model.types.items() if not isinstance(kind, ArrayType)}
     try:
-        return in_words(as_assumed(0, free), names)  # type: ignore[arg-type]
+        return in_words(as_assumed(0, free), names)
     except (OrionError, KeyError, ValueError, RuntimeError):
         return ""
 

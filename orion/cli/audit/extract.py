@@ -141,7 +141,9 @@ def _stored(node: ast.AST) -> set[str]:
 
 
 def _read(node: ast.AST) -> set[str]:
-    updated = {one.target.id for one in ast.walk(node) if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)}
+    updated = {
+        one.target.id for one in ast.walk(node) if isinstance(one, ast.AugAssign) and isinstance(one.target, ast.Name)
+    }
     return updated | {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
 
 
@@ -170,9 +172,9 @@ class Context:
         """Return the names that are given one number in the function, and nothing else."""
         found: dict[str, int | float] = {}
         for name in self.values:
-            value = self.once(name)
-            if isinstance(value, ast.Constant) and type(value.value) in (int, float) and self.stands_before(name):
-                found[name] = value.value
+            match self.once(name):
+                case ast.Constant(int() | float() as value) if type(value) is not bool and self.stands_before(name):
+                    found[name] = value
         return found
 
     def stands_before(self, name: str) -> bool:
@@ -180,7 +182,7 @@ class Context:
 
     def sizes_for(self, names: set[str]) -> list[ast.stmt]:
         """Return the assignments before the loop that say what sizes among these names are, in their order."""
-        wanted, found = set(names), []
+        wanted, found = set(names), list[ast.stmt]()
         for statement in reversed(self.before):
             given = [name for name, _ in _given(statement)]
             if isinstance(statement, ast.Assign) and wanted.intersection(given) and self.is_size(statement):
@@ -189,7 +191,7 @@ class Context:
         return found[::-1]
 
     def is_size(self, statement: ast.Assign) -> bool:
-        """Whether an assignment gives names sizes of arrays that keep theirs, and sums of such, and nothing else does."""
+        """Whether an assignment gives names sizes of arrays that keep theirs, or sums of such, and is their only one."""
         inside = {one for target in statement.targets for one in ast.walk(target)}
         given = {one.id for one in inside if isinstance(one, ast.Name)}
         plain = all(isinstance(one, ast.Name | ast.Tuple | ast.expr_context) for one in inside)
@@ -211,11 +213,21 @@ class Context:
         for name, values in self.values.items():
             for value in values:
                 match value:
-                    case ast.Dict() | ast.DictComp() | ast.Call(ast.Attribute(ast.Name("Dict"), _)) | ast.Call(ast.Name("dict" | "Dict")):
+                    case (
+                        ast.Dict()
+                        | ast.DictComp()
+                        | ast.Call(ast.Attribute(ast.Name("Dict"), _))
+                        | ast.Call(ast.Name("dict" | "Dict"))
+                    ):
                         found[name] = "a dictionary"
                     case ast.Set() | ast.SetComp() | ast.Call(ast.Name("set")):
                         found[name] = "a set"
-                    case ast.List() | ast.ListComp() | ast.Call(ast.Name("list" | "List")) | ast.Call(ast.Attribute(_, "List" | "empty_list")):
+                    case (
+                        ast.List()
+                        | ast.ListComp()
+                        | ast.Call(ast.Name("list" | "List"))
+                        | ast.Call(ast.Attribute(_, "List" | "empty_list"))
+                    ):
                         found[name] = "a list"
         return found
 
@@ -227,7 +239,9 @@ class Context:
                 for value in values:
                     for first, *rest in _shared(value):
                         roots[name] |= {(*one, *rest) for one in roots.get(str(first), {(first,)}) if len(one) < 6}
-        return {name: frozenset(one for one in found if one != (name,) or len(found) == 1) for name, found in roots.items()}
+        return {
+            name: frozenset(one for one in found if one != (name,) or len(found) == 1) for name, found in roots.items()
+        }
 
 
 def _before(body: list[ast.stmt], loop: ast.For) -> Iterator[ast.stmt]:
@@ -251,7 +265,11 @@ def _given(statement: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
             for target in targets:
                 if isinstance(target, ast.Name):
                     yield target.id, value
-                elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+                elif (
+                    isinstance(target, ast.Tuple)
+                    and isinstance(value, ast.Tuple)
+                    and len(target.elts) == len(value.elts)
+                ):
                     for one, part in zip(target.elts, value.elts, strict=True):
                         yield from ((name, part if isinstance(one, ast.Name) else None) for name in _names(one))
                 else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+
 from orion.cli.audit.values import Site
 from orion.dataclass import dataclass
 

@@ -36,6 +36,7 @@ class Flow:
     reads: dict[str, list[Use]] = field(default_factory=dict)
     must: set[str] = field(default_factory=set)
     may: set[str] = field(default_factory=set)
+    settled: set[str] = field(default_factory=set)
     conditional: int = 0
     jumped: list[set[str]] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
@@ -85,7 +86,9 @@ class Flow:
                 before = set(self.must)
                 ends = self.branches(body, orelse)
                 if ends and self.is_invariant(test):
-                    self.must |= self.set_inside(statement, before)
+                    settled = self.set_inside(statement, before) - self.must
+                    self.settled |= settled
+                    self.must |= settled
                 return ends
             case ast.For():
                 self.loop(statement)

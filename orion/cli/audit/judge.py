@@ -30,6 +30,8 @@ def judge(site: Site, module: Module, names: frozenset[str], source: SourceText)
     """Return the verdict on a loop."""
     if sum(1 for _ in ast.walk(site.loop)) > MAX_NODES:
         return Finding(Verdict.UNKNOWN, "AUD124", f"the loop is larger than {MAX_NODES} nodes of syntax")
+    if is_single(site.loop):
+        return Finding(Verdict.PARALLEL, notes=("it makes one trip at most",))
     leaving = leaves_loop(site.loop)
     if leaving is not None:
         word = "return" if isinstance(leaving, ast.Return) else "break"
@@ -43,6 +45,9 @@ def judge(site: Site, module: Module, names: frozenset[str], source: SourceText)
 
 def combined(findings: Sequence[Finding], site: Site) -> Finding:
     """Return one verdict for what was found: the worst, with the conditions of all."""
+    refused = next((one for one in findings if one.code == "AUD125"), None)
+    if refused is not None:
+        return refused
     for verdict in ORDER:
         those = [one for one in findings if one.verdict is verdict]
         if verdict is Verdict.RACE and those and site.is_inner:
@@ -58,14 +63,24 @@ def combined(findings: Sequence[Finding], site: Site) -> Finding:
     return Finding(Verdict.PARALLEL, notes=notes)
 
 
+def is_single(loop: ast.For) -> bool:
+    """Whether the range of a loop, written out in numbers, has one item at most."""
+    try:
+        numbers = [ast.literal_eval(one) for one in loop.iter.args] if isinstance(loop.iter, ast.Call) else []
+        return bool(numbers) and len(range(*numbers)) <= 1
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
 def iterations_of(loop: ast.For) -> tuple[str, str]:
     """Return the first two iterations as texts."""
     variable = ast.unparse(loop.target)
     arguments = loop.iter.args if isinstance(loop.iter, ast.Call) else []
     start = arguments[0] if len(arguments) > 1 else ast.Constant(0)
     step = arguments[2] if len(arguments) > 2 else ast.Constant(1)
-    if isinstance(start, ast.Constant) and isinstance(step, ast.Constant) and isinstance(start.value, int):
-        return f"{variable} = {start.value}", f"{variable} = {start.value + step.value}"
+    match start, step:
+        case ast.Constant(int(first)), ast.Constant(int(width)):
+            return f"{variable} = {first}", f"{variable} = {first + width}"
     text = ast.unparse(start)
     return f"{variable} = {text}", f"{variable} = {text} + {ast.unparse(step)}"
 
@@ -73,9 +88,7 @@ def iterations_of(loop: ast.For) -> tuple[str, str]:
 # ---------------------------------------------------------------- arrays
 
 
-def of_arrays(
-    site: Site, module: Module, names: frozenset[str], source: SourceText, scalars: Scalars
-) -> list[Finding]:
+def of_arrays(site: Site, module: Module, names: frozenset[str], source: SourceText, scalars: Scalars) -> list[Finding]:
     """Return what the accesses of a loop to arrays make of it. Where the compiler does not look into a function that
     the loop calls, and that only reads, a value stands for the call."""
     first: Finding | None = None
@@ -88,7 +101,7 @@ def of_arrays(
                 found = Finding(Verdict.UNKNOWN, "AUD120", f"the source of {called} is not found")
                 message = ""
             else:
-                return list(of_model(model_of(extracted, site.line), extracted, scalars))
+                return list(of_model(model_of(extracted, site.line), extracted, scalars, site.loop))
         except OutOfWork as error:
             return [Finding(Verdict.UNKNOWN, "AUD124", str(error))]
         except (NotAnalysed, SyntaxError, ValueError, RecursionError) as error:
@@ -106,7 +119,9 @@ def of_arrays(
 def refused(reason: str, site: Site) -> Finding:
     """Return what a loop is that the compiler does not analyse."""
     own = {name for one in site.around for name in (argument.arg for argument in one.args.args)}
-    called = {one.func.id for one in ast.walk(site.loop) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    called = {
+        one.func.id for one in ast.walk(site.loop) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+    }
     passed = sorted(own & called)
     if passed:
         names = ", ".join(f"`{name}`" for name in passed)
@@ -114,8 +129,8 @@ def refused(reason: str, site: Site) -> Finding:
     return Finding(Verdict.UNKNOWN, "AUD121", reason)
 
 
-def of_model(model: Model, extracted: Extracted, scalars: Scalars) -> Iterator[Finding]:
-    carried = [name for name in carried_scalars(model) if name not in scalars.reductions]
+def of_model(model: Model, extracted: Extracted, scalars: Scalars, loop: ast.For) -> Iterator[Finding]:
+    carried = [name for name in carried_scalars(model) if name not in scalars.reductions | scalars.settled]
     if carried and not scalars.findings:
         yield Finding(Verdict.UNKNOWN, "ORN104", f"`{carried[0]}` may carry a value from one iteration to the next")
     dependences = model.dependences()
@@ -124,18 +139,20 @@ def of_model(model: Model, extracted: Extracted, scalars: Scalars) -> Iterator[F
     if race is not None:
         yield race_finding(race, races)
         return
-    yield from map(_without_opaque, of_conflicts(model, races, dependences))
+    yield from map(_without_opaque, of_conflicts(model, races, dependences, loop))
     yield from shared_names(model, extracted)
 
 
-def of_conflicts(model: Model, races: Races, dependences: tuple[Dependence, ...]) -> Iterator[Finding]:
+def of_conflicts(model: Model, races: Races, dependences: tuple[Dependence, ...], loop: ast.For) -> Iterator[Finding]:
     """Return what dependences that are no races make of a loop."""
     rest = [one for one in dependences if not is_constant(one, model, races)]
     if len(rest) < len(dependences):
         arrays = ", ".join(dict.fromkeys(f"`{one.array}`" for one in dependences if one not in rest))
-        yield Finding(Verdict.PARALLEL, notes=(f"several iterations store the same constant in an element of {arrays}",))
+        yield Finding(
+            Verdict.PARALLEL, notes=(f"several iterations store the same constant in an element of {arrays}",)
+        )
     if rest:
-        yield condition_of(rest, model, races)
+        yield condition_of(rest, model, races, loop)
 
 
 def _without_opaque(finding: Finding) -> Finding:
@@ -170,6 +187,4 @@ def shared_names(model: Model, extracted: Extracted) -> Iterator[Finding]:
 
 def _sharing(name: str, arrays: Iterable[str], extracted: Extracted) -> Iterator[str]:
     own = extracted.roots.get(name, frozenset({(name,)}))
-    yield from (
-        one for one in arrays if one != name and may_share(own, extracted.roots.get(one, frozenset({(one,)})))
-    )
+    yield from (one for one in arrays if one != name and may_share(own, extracted.roots.get(one, frozenset({(one,)}))))

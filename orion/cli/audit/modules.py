@@ -124,7 +124,9 @@ class Module:
             inner = [one for one in ast.walk(function) if isinstance(one, ast.FunctionDef) and one.name == name]
             if len(inner) == 1:
                 return self, inner[0], around[: number + 1]
-            if name in {name for one in ast.walk(function) if isinstance(one, ast.Name | ast.arg) and _stores(one, name)}:
+            if name in {
+                name for one in ast.walk(function) if isinstance(one, ast.Name | ast.arg) and _stores(one, name)
+            }:
                 return None
         match self.bound.get(name):
             case ast.FunctionDef() as definition:
@@ -139,8 +141,10 @@ class Module:
     def find_in(self, node: ast.expr) -> Found | None:
         """Return the definition of a function of another module, `module.function`."""
         match node:
-            case ast.Attribute(ast.Name(owner), name) if isinstance(self.bound.get(owner), ast.ImportFrom):
-                statement = self.bound[owner]
+            case ast.Attribute(ast.Name(owner), name):
+                statement = self.bound.get(owner)
+                if not isinstance(statement, ast.ImportFrom):
+                    return None
                 original = next(one.name for one in statement.names if _bound_as(one) == owner)
                 other = self.library.part_of(self, statement, original)
                 return None if other is None else other.find(name)
@@ -202,7 +206,9 @@ class Module:
             case ast.Attribute(ast.Name(owner), name):
                 found = self.value(owner, (), depth - 1)
                 return _attribute(found, name)
-            case ast.Attribute(ast.Call(ast.Attribute(ast.Name("np" | "numpy"), "finfo" | "iinfo" as name), [kind]), limit):
+            case ast.Attribute(
+                ast.Call(ast.Attribute(ast.Name("np" | "numpy"), "finfo" | "iinfo" as name), [kind]), limit
+            ):
                 return self.limit(name, kind, limit)
             case ast.Call(ast.Attribute(ast.Name("np" | "numpy"), name), [argument], []) if hasattr(np, name):
                 kind = getattr(np, name)
@@ -253,7 +259,9 @@ class Library:
 
     def module(self, part: Part, path: Path | None) -> Module:
         """Return a file, or a cell of a notebook, as a module."""
-        part = without_raising(part, [one for one in ast.walk(part.tree) if _is_prange_loop(one)])
+        part = without_raising(
+            part, [one for one in ast.walk(part.tree) if isinstance(one, ast.For) and "prange" in ast.dump(one.iter)]
+        )
         made = Module(part.file, path, part.tree, self)
         made.note()
         return made
@@ -299,10 +307,6 @@ class Library:
         for _ in range(statement.level - 1):
             folder = folder.parent
         return [folder]
-
-
-def _is_prange_loop(node: ast.AST) -> bool:
-    return isinstance(node, ast.For) and "prange" in ast.dump(node.iter)
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -56,7 +56,9 @@ def smallest_sizes(sizes: isl.Set) -> dict[str, int] | None:
     for lowest in (0, LOWEST):
         bounded = sizes
         for position in range(count):
-            bounded = bounded.lower_bound_val(isl.dim_type.param, position, isl.Val.int_from_si(sizes.get_ctx(), lowest))
+            bounded = bounded.lower_bound_val(
+                isl.dim_type.param, position, isl.Val.int_from_si(sizes.get_ctx(), lowest)
+            )
         if not bounded.is_empty():
             break
     else:

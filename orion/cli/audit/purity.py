@@ -1,4 +1,4 @@
-"""Functions that write nothing but arrays of their own, by their text, and loops with a value in the place of each call.
+"""Functions that write nothing but arrays of their own, by their text, and loops with values in the places of calls.
 
 A helper that the compiler cannot look into (it calls itself, or takes arrays of several ranks) does no harm where it
 only reads, and nothing that it is given is written in the loop.
@@ -44,7 +44,11 @@ def is_pure(module: Module, definition: ast.FunctionDef, around: tuple[ast.Funct
         for call in (one for part in function.body for one in ast.walk(part) if isinstance(one, ast.Call)):
             if is_harmless(call):
                 continue
-            found = own.find(call.func.id, (*outer, function)) if isinstance(call.func, ast.Name) else own.find_in(call.func)
+            found = (
+                own.find(call.func.id, (*outer, function))
+                if isinstance(call.func, ast.Name)
+                else own.find_in(call.func)
+            )
             if found is None:
                 return False
             waiting.append(found)
@@ -79,13 +83,16 @@ def _writes_own(function: ast.FunctionDef) -> bool:
                     for name in _plain_names(target):
                         given.setdefault(name, []).append(value if isinstance(target, ast.Name) else None)
             case ast.For(target, iterated):
-                counted = isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name)
-                number = ast.Constant(0) if counted and iterated.func.id in ("range", "prange") else None
+                number = ast.Constant(0) if _is_range(iterated) else None
                 for name in _plain_names(target):
                     given.setdefault(name, []).append(number)
     fresh = {name for name, values in given.items() if all(map(_is_fresh, values))}
     fresh -= {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
     return all(name in fresh for name in _changed(function))
+
+
+def _is_range(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("range", "prange")
 
 
 def _changed(function: ast.FunctionDef) -> Iterator[str]:
@@ -130,13 +137,15 @@ class Opaque(ast.NodeTransformer):
     """Writes values in the place of calls of pure functions, each an element of an array of its own for every trip of
     the loops around it. `names` are the functions of NumPy that are such too."""
 
-    def __init__(self, module: Module, around: tuple[ast.FunctionDef, ...], loop: ast.For, names: frozenset[str]) -> None:
+    def __init__(
+        self, module: Module, around: tuple[ast.FunctionDef, ...], loop: ast.For, names: frozenset[str]
+    ) -> None:
         self.module, self.around, self.names = module, around, names
         self.written = written_names(loop)
         self.loops: list[str] = []
         self.count = 0
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802 - the name that `ast` looks for
+    def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self.visit(node.iter)
         own = _plain_names(node.target)
         self.loops += own
@@ -144,14 +153,14 @@ class Opaque(ast.NodeTransformer):
         del self.loops[len(self.loops) - len(own) :]
         return node
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
         match node:
             case ast.Assign([ast.Tuple(items)], ast.Call() as call) if self.is_opaque(call):
                 node.value = ast.copy_location(ast.Tuple([self.value(call) for _ in items], ast.Load()), call)
                 return node
         return self.generic_visit(node)
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         return self.value(node) if self.is_opaque(node) else self.generic_visit(node)
 
     def is_opaque(self, call: ast.Call) -> bool:

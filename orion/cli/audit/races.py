@@ -18,8 +18,7 @@ from orion.dependence.access import Access, Dependence
 from orion.dependence.conflicts import CapReached, capped, conflict_relation
 from orion.dependence.model import inner_constraints
 from orion.dependence.references import InnerLoop, Interval, Reference
-from orion.ir.printer import print_expr
-from orion.sets.affine import Affine, Form, affine_form
+from orion.sets.affine import Affine, Form, affine_form, integer
 from orion.sets.names import extent_name, isl_name, parameter_list
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class Conflict:
     second: Access
     met: Meeting
     effect: str
-    subscripts: int
 
 
 class Races:
@@ -90,8 +88,8 @@ class Races:
         if one.kind != "output":
             return None
         found = self.conflict(one, self.map(one.source), self.map(one.sink), OVERWRITTEN)
-        references = [self.references[id(end)] for end in (one.source, one.sink)]
-        return found if found and self.differences.differ(*references, found.met) else None
+        first, second = self.references[id(one.source)], self.references[id(one.sink)]
+        return found if found and self.differences.differ(first, second, found.met) else None
 
     def conflict(self, one: Dependence, first: isl.Map, second: isl.Map, effect: str) -> Conflict | None:
         """Return the conflict of two accesses where it is there at all sizes of long loops."""
@@ -103,7 +101,7 @@ class Races:
             sizes = self.sizes(trips)
             if not sizes.is_empty() and sizes.is_subset(met):
                 found = meeting_of(first, second, pairs, sizes)
-                return found and Conflict(one.source, one.sink, found, effect, len(found.element))
+                return None if found is None else Conflict(one.source, one.sink, found, effect)
         return None
 
     # ------------------------------------------------------------ parts
@@ -139,27 +137,25 @@ class Races:
     def _long_text(self, trips: int) -> str:
         constraints, names = [], set[str]()
         for start, stop, step in self._ranges():
-            if not all(isinstance(form, Affine) for form in (start, stop, step)) or not step.value:
-                continue
-            low, high = (start, stop) if step.value > 0 else (stop, start)
-            length = trips * abs(step.value)
+            low, high = (start, stop) if (step.value or 0) > 0 else (stop, start)
+            length = trips * abs(step.value or 1)
             constraints += [f"{upper} - ({lower}) >= {length}" for upper in high.as_upper for lower in low.as_lower]
             names |= start.names | stop.names
         return f"{parameter_list(names)}{{ : {' and '.join(constraints) or 'true'} }}"
 
-    def _ranges(self) -> Iterator[tuple[Form, Form, Form]]:
+    def _ranges(self) -> Iterator[tuple[Affine, Affine, Affine]]:
         """The ranges of the loop, and of those in it that have the same trips in every iteration."""
         (space,) = self.model.nest.ranges
-        yield tuple(affine_form(one, self.model.scope) for one in (space.start, space.stop, space.step))  # type: ignore[misc]
+        yield from _affine(*(affine_form(one, self.model.scope) for one in (space.start, space.stop, space.step)))
         own = {isl_name(space.var), *self.model.space.dims}
         seen: set[InnerLoop] = set()
         for reference in self.model.references:
             inside = own.union(*({loop.var} for loop in reference.inner))
             for loop in reference.inner:
-                forms = (loop.start, loop.stop, loop.step)
-                if loop not in seen and all(isinstance(one, Affine) and not one.names & inside for one in forms):
-                    seen.add(loop)
-                    yield forms
+                for forms in _affine(loop.start, loop.stop, loop.step):
+                    if loop not in seen and not any(one.names & inside for one in forms):
+                        seen.add(loop)
+                        yield forms
 
     def _outside(self, reference: Reference) -> Iterator[str]:
         """The iterations in which a subscript leaves its array, as isl text."""
@@ -174,7 +170,7 @@ class Races:
         names = set(space.names) | {name for guard in reference.guards for name in guard.names}
         names |= {name for form in forms if isinstance(form, Affine) for name in form.names}
         for axis, subscript in enumerate(reference.axes):
-            form = subscript.lower if isinstance(subscript, Interval) else subscript
+            form = subscript.lower or integer(0) if isinstance(subscript, Interval) else subscript
             if isinstance(form, Affine):
                 extent = extent_name(reference.array, axis)
                 outside = f"({form.text} >= {extent} or {form.text} < -{extent})"
@@ -184,10 +180,11 @@ class Races:
                 yield f"{parameter_list(params)}{{ [{', '.join(space.dims)}] : {exists}{inside} }}"
 
 
+def _affine(start: Form, stop: Form, step: Form) -> Iterator[tuple[Affine, Affine, Affine]]:
+    """The bounds and the step of a range where all are affine, and the step is a number."""
+    if isinstance(start, Affine) and isinstance(stop, Affine) and isinstance(step, Affine) and step.value:
+        yield start, stop, step
+
+
 def _is_sure(one: Dependence) -> bool:
     return one.exact and not one.source.is_may and not one.sink.is_may
-
-
-def value_text(store: Store | None) -> str:
-    """Return the value of a store as it is written."""
-    return "" if store is None else print_expr(store.value)

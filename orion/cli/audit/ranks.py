@@ -37,7 +37,7 @@ def types_of(function: Function, ranks: Mapping[str, int]) -> Types:
     """Return the guessed types of a function's parameters, of which these ranks are known."""
     own = {one.name: _Guess(one) for one in function.helpers}
     outer = _Guess(function, dict(ranks))
-    for _ in range(ROUNDS if function.helpers else 0):
+    for _ in range(ROUNDS):
         before = [one.known() for one in (outer, *own.values())]
         kinds = {name: one.types() for name, one in own.items()}
         for one in (outer, *own.values()):
@@ -48,8 +48,11 @@ def types_of(function: Function, ranks: Mapping[str, int]) -> Types:
 
 
 def _take_from_calls(guess: _Guess, helpers: Mapping[str, Types]) -> None:
-    """Note what helpers take of the parameters that a function passes on."""
+    """Note what helpers take of the parameters that a function passes on, and what is done with parts of them."""
     types = guess.types()
+    for node in every(Subscript, *guess.function.body):
+        if node.base.name not in types:
+            _take(guess, node.base, ArrayType("float64", len(node.index)), types, DEPTH)
     for call in every(Call, *guess.function.body):
         kinds = helpers.get(call.function.removeprefix("helper:"), {})
         for argument, kind in zip(call.arguments, kinds.values(), strict=False):

@@ -17,7 +17,7 @@ from orion.inspect.text.text import terminal_width
 from orion.reasons import CODES as REASONS
 from orion.source import Span
 
-ASSUMED = "Array arguments are taken to be different arrays, and subscripts to lie within them."
+ASSUMED = "What is subscripted is taken to be arrays, each argument another one, and subscripts to lie within them."
 LEVELS = {Verdict.RACE: "error", Verdict.CONDITIONAL: "warning", Verdict.UNKNOWN: "note"}
 
 
@@ -76,7 +76,9 @@ class Report:
 
     def sarif(self) -> dict[str, Any]:
         found = [_located(one) for one in self.loops if one.finding.verdict is not Verdict.PARALLEL]
-        titles = {code: CODES[code] if code in CODES else REASONS[code].title for code in sorted({one.rule for one in found})}
+        titles = {
+            code: CODES[code] if code in CODES else REASONS[code].title for code in sorted({one.rule for one in found})
+        }
         return located_log(found, titles, __version__, self.root)
 
 

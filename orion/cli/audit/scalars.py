@@ -21,12 +21,16 @@ OPERATORS = {ast.Add: "+", ast.Sub: "+", ast.Mult: "*", ast.Div: "*"}
 
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """The names of a loop body. `reductions` are those that Numba combines; `findings` are what the others make of the
-    loop; `exposed` are the names that take their values from before the loop."""
+    """The names of a loop body.
+
+    `reductions` are those that Numba combines, `exposed` those that take their values from before the iteration,
+    `settled` those that all iterations set, or none. `findings` are what the names make of the loop.
+    """
 
     assigned: frozenset[str]
     reductions: frozenset[str]
     exposed: frozenset[str]
+    settled: frozenset[str]
     findings: tuple[Finding, ...]
 
 
@@ -40,13 +44,15 @@ def scalars_of(
     variable = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
     for name in flow.writes:
         if name in variable:
-            findings.append(Finding(Verdict.UNKNOWN, "AUD121", f"the body assigns the loop variable `{name}`"))
+            findings.append(Finding(Verdict.UNKNOWN, "AUD125", f"the body assigns the loop variable `{name}`"))
         elif reader.is_reduction(name):
             reductions.add(name)
         else:
             findings += reader.of(name)
     findings += reader.variable_after(variable - flow.writes.keys())
-    return Scalars(frozenset(flow.writes), frozenset(reductions), frozenset(flow.exposed), tuple(findings))
+    return Scalars(
+        frozenset(flow.writes), frozenset(reductions), frozenset(flow.exposed), frozenset(flow.settled), tuple(findings)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,9 @@ class _Reader:
         """Whether a name is only updated by itself, in a form that Numba takes for a reduction and refuses."""
         reads = {id(use.statement) for use in self.flow.reads.get(name, [])}
         own = [use.statement for use in self.flow.writes[name] if _reads_itself(use.statement, name)]
-        return bool(own) and any(_updated(one, name) is None for one in own) and not _is_logic(own, name) and bool(reads)
+        return (
+            bool(own) and any(_updated(one, name) is None for one in own) and not _is_logic(own, name) and bool(reads)
+        )
 
     # ------------------------------------------------------------ others
 
@@ -79,7 +87,9 @@ class _Reader:
         use = self.flow.exposed.get(name)
         writes = self.flow.writes[name]
         if use is not None and self.recurs(name):
-            reason = f"Numba refuses the update of `{name}`: it is no sum, product, `max` or `min` of `{name}` and a value"
+            reason = (
+                f"Numba refuses the update of `{name}`: it is no sum, product, `max` or `min` of `{name}` and a value"
+            )
             yield Finding(Verdict.UNKNOWN, "AUD125", reason, hint=f"write `{name} += …`, `*=`, or `max` and `min`")
         elif use is not None and use.is_sure and any(write.is_sure for write in writes):
             yield self.carried(name, use, next(write for write in reversed(writes) if write.is_sure))
@@ -104,9 +114,10 @@ class _Reader:
         condition = f"no iteration reads `{name}` in line {read.node.lineno} before it sets it itself"
         if self.only_constants(name) or not any(one.is_sure for one in self.flow.writes[name]):
             condition = f"no iteration sets `{name}` in line {write.node.lineno}"
+        lines = f"line {write.node.lineno}) before it is read (line {read.node.lineno})"
         reason = (
-            f"a condition decides whether an iteration sets `{name}` (line {write.node.lineno}) before it is read (line "
-            f"{read.node.lineno}); Numba does not hand it on from one iteration to the next"
+            f"a condition decides whether an iteration sets `{name}` ({lines}; Numba does not hand it on from one "
+            "iteration to the next"
         )
         return Finding(Verdict.CONDITIONAL, "AUD112", reason, condition)
 
@@ -117,7 +128,10 @@ class _Reader:
             return
         node, is_sure = after
         write = writes[-1]
-        told = f"`{name}` is read after the loop, in line {node.lineno}, and Numba does not keep what the last iteration set"
+        told = (
+            f"`{name}` is read after the loop, in line {node.lineno}, and Numba does not keep what the last iteration "
+            "set"
+        )
         hint = f"store what iterations find in an array, and take `{name}` from it after the loop"
         if is_sure and write.is_sure and not isinstance(write.statement, ast.For) and self.varies(write):
             first, second = self.iterations
@@ -173,7 +187,9 @@ def _combined(value: ast.expr, name: str) -> str | None:
     match value:
         case ast.BinOp(ast.Name(left), op, right) if left == name and not _mentions(right, name):
             return OPERATORS.get(type(op))
-        case ast.BinOp(left, ast.Add() | ast.Mult() as op, ast.Name(right)) if right == name and not _mentions(left, name):
+        case ast.BinOp(left, ast.Add() | ast.Mult() as op, ast.Name(right)) if right == name and not _mentions(
+            left, name
+        ):
             return OPERATORS.get(type(op))
         case ast.Call(ast.Name("max" | "min" as function), [first, second], []):
             others = [one for one in (first, second) if not (isinstance(one, ast.Name) and one.id == name)]

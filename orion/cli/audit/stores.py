@@ -16,10 +16,24 @@ from orion.cli.audit.purity import OPAQUE
 from orion.dataclass import dataclass
 from orion.dependence.model import inner_constraints
 from orion.dependence.references import Axis, InnerLoop, Interval, Reference
-from orion.ir.nodes import Assign, Bind, Const, Expr, Node, Subscript, Tuple, Update, Var, children, every, names_in, walk
+from orion.ir.nodes import (
+    Assign,
+    Bind,
+    Const,
+    Expr,
+    Node,
+    Subscript,
+    Tuple,
+    Update,
+    Var,
+    children,
+    every,
+    names_in,
+    walk,
+)
 from orion.ir.printer import print_expr
 from orion.ir.types import ArrayType
-from orion.sets.affine import Affine, affine_form, itself
+from orion.sets.affine import Affine, Condition, affine_form, itself
 from orion.sets.names import isl_name, parameter_list
 
 if TYPE_CHECKING:
@@ -82,8 +96,8 @@ class Differences:
         for (store, reference), iteration in zip((one, other), (met.first, met.second), strict=True):
             images: dict[str, isl.Set] = {}
             for leaf in list(self.leaves(store.value, reference))[:MAX_LEAVES]:
-                text = self.relation(leaf, reference) if isinstance(leaf, Reference) else None
-                if text is None:
+                text = self.relation(leaf, reference)
+                if text is None or not isinstance(leaf, Reference):
                     return False
                 image = met.at(self.model.maps.map(text), iteration)
                 images[leaf.array] = images[leaf.array].union(image) if leaf.array in images else image
@@ -132,7 +146,7 @@ class Differences:
         waiting: list[Node] = [value]
         while waiting:
             node = waiting.pop()
-            form = affine_form(node, scope) if not isinstance(node, Subscript) else None
+            form = None if isinstance(node, Subscript) else affine_form(node, scope)  # type: ignore[arg-type]
             if isinstance(form, Affine):
                 if form.names & dims:
                     yield form
@@ -153,7 +167,8 @@ class Differences:
         """The map from (iteration, element) to what the leaf is; None where subscripts are not affine."""
         space = self.model.space
         inner = list(store.inner)
-        made, guards = [leaf], ()
+        made: list[object] = [leaf]
+        guards: tuple[Condition, ...] = ()
         if isinstance(leaf, Reference):
             shared = _shared(store, leaf)
             renamed = {loop.var: f"{loop.var}l_" for loop in leaf.inner[shared:]}
@@ -161,7 +176,8 @@ class Differences:
             made = [_renamed(axis, renamed) for axis in leaf.axes]
             guards = leaf.guards if not renamed else ()
         axes = [_inside(f"e{axis}", form) for axis, form in enumerate(store.axes)]
-        if not all(isinstance(one, Affine) for one in made) or not all(axes):
+        forms = [one for one in made if isinstance(one, Affine)]
+        if len(forms) < len(made) or not all(axes):
             return None
         elements = [f"e{axis}" for axis in range(len(store.axes))]
         values = [f"v{axis}" for axis in range(len(made))]
@@ -169,7 +185,7 @@ class Differences:
         constraints += [text for loop in inner for text in inner_constraints(loop)]
         constraints += [guard.text for guard in (*store.guards, *guards)]
         constraints += [text for texts in axes for text in texts]
-        constraints += [f"{name} = {form.text}" for name, form in zip(values, made, strict=True)]
+        constraints += [f"{name} = {form.text}" for name, form in zip(values, forms, strict=True)]
         hidden = [*space.values, *(loop.var for loop in inner)]
         names = {name for text in constraints for name in re.findall(r"[A-Za-z_]\w*", text)} - WORDS
         names -= {*hidden, *space.dims, *elements, *values}
@@ -188,7 +204,10 @@ def _inside(name: str, axis: Axis) -> list[str]:
             return [f"{name} = {text}"]
         case Interval(Affine() | None as lower, Affine() | None as upper, None):
             low = lower.as_lower if lower is not None else ("0",)
-            return [*(f"{name} >= {one}" for one in low), *(f"{name} < {one}" for one in (upper.as_upper if upper else ()))]
+            return [
+                *(f"{name} >= {one}" for one in low),
+                *(f"{name} < {one}" for one in (upper.as_upper if upper else ())),
+            ]
         case _:
             return []
 

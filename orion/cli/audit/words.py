@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orion.cli.audit.raising import file_of
 from orion.cli.audit.races import EARLY, LOST, OVERWRITTEN, STALE, Conflict, Races
+from orion.cli.audit.raising import file_of
 from orion.cli.audit.values import Finding, Race, Side, Verdict
 from orion.dataclass import replace
 from orion.ir.constants import constant_value
@@ -40,7 +40,9 @@ def _place(span: Span) -> Span:
 
 def _told(race: Race) -> str:
     one, other = race.first, race.second
-    lines = f"line {one.span.line}" if one.span.line == other.span.line else f"lines {one.span.line} and {other.span.line}"
+    lines = (
+        f"line {one.span.line}" if one.span.line == other.span.line else f"lines {one.span.line} and {other.span.line}"
+    )
     match race.effect:
         case "lost update":
             return (
@@ -59,7 +61,7 @@ def _told(race: Race) -> str:
             )
         case _:
             return (
-                f"iterations {one.iteration} and {other.iteration} both write `{race.element}` ({lines}), other values: "
+                f"iterations {one.iteration} and {other.iteration} write different values in `{race.element}` ({lines}): "
                 "what is left there, and what is read from it, depends on which comes last"
             )
 
