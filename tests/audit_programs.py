@@ -165,6 +165,11 @@ def searched(A, out, n, m):
             j += 1
         out[i] = j
 
+def flattened(out, x, n, m):
+    for i in prange(n // 2):
+        for j in range(m):
+            out[i * m + j] = x[i] * j
+
 def helped(A, out, n):
     for i in prange(n):
         out[i] = norm(A[i])
@@ -300,6 +305,11 @@ def diagonals(A, n):
     for i in prange(n - 1):
         for j in range(n - 1):
             A[i + 1, j + 1] = A[i, j]
+
+def flattened_above(out, x, n, m):
+    for i in prange(1, n // 2):
+        for j in range(m):
+            out[i * m + j] = out[(i - 1) * m + j] + x[i]
 
 def alias(x, n):
     y = x

@@ -4,12 +4,14 @@ import copy
 import json
 import re
 import sys
+import textwrap
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from orion.cli.cli import main
 from tests.audit_programs import arguments_of, function_of, programs, whole_file
@@ -141,6 +143,33 @@ def test_random_nests_agree_with_brute_force(capsys, nest):
         assert not met, (source, found)
     if found["verdict"] == "race":
         assert met, (source, found)
+
+
+LINES = (
+    "t = x[i] * 2", "s += x[i]", "out[i] = t", "out[i] = s", "u = t", "s = max(s, x[i])", "s *= 1.5", "out[i] += u",
+    "y[i] = x[i]", "x[i] = y[i] + t", "t = u + x[i]", "if x[i] > 0.5:\n    t = x[i]", "if x[i] > 0.5:\n    s += t",
+    "if n > 3:\n    t = x[i]", "for j in range(2):\n    t = x[j]", "for j in range(i):\n    u = x[j]",
+    "for j in range(2):\n    s += y[j]", "if x[i] > 0.5:\n    continue", "u = x[i]", "t += 1.0",
+    "if x[i] > 0.5:\n    u = 1.0\nelse:\n    u = x[i]", "while t > 1.0:\n    t = t / 2", "x[i] = u if n > 2 else t",
+)  # fmt: skip
+RETURNED = ("", "return s", "return t", "return u", "if n > 2:\n    return t\nreturn s", "t = 0.0\nreturn t + s")
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=5), st.sampled_from(RETURNED))
+def test_random_scalars_are_carried_by_no_parallel_loop(capsys, lines, returned):
+    body = textwrap.indent("\n".join(lines), " " * 8)
+    end = textwrap.indent(returned, " " * 4)
+    source = f"def nest(x, y, out, n):\n    s = t = u = 0.0\n    for i in prange(n):\n{body}\n{end}\n"
+    (found,) = audited(capsys, f"import numba\nfrom numba import prange\n@numba.njit(parallel=True)\n{source}")
+    if found["verdict"] == "parallel":
+        results = []
+        for loop in (range, backwards):
+            scope = {"prange": loop}
+            exec(source, scope)  # the text is ours
+            arguments = [np.linspace(0.1, 0.9, 6), np.linspace(0.7, 0.2, 6), np.zeros(6)]
+            results.append([scope["nest"](*arguments, 6), *arguments])
+        assert close(*results), (source, found)
 
 
 # ---------------------------------------------------------------- the command

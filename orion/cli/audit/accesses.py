@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from time import perf_counter
 
+from orion.cli.audit.bounds import outside_rows
 from orion.cli.audit.extract import Extracted
 from orion.cli.audit.ranks import types_of
 from orion.dataclass import dataclass
 from orion.dependence.access import Access, Dependence
 from orion.dependence.conflicts import find_dependences
+from orion.dependence.flat_rows import lengths_of_rows
 from orion.dependence.model import Space, access_relation, own_space
 from orion.dependence.references import Reference, collect_references, loop_scope
 from orion.dependence.scalars import scalar_roles
@@ -19,6 +21,7 @@ from orion.ir.function import Function
 from orion.ir.nodes import For, Range
 from orion.ir.program import LoopNest, form_of
 from orion.ir.types import ArrayType, Types
+from orion.passes.delinearize import with_row_types, with_rows
 from orion.pipeline import through_passes
 from orion.sets.affine import Form
 from orion.sets.maps import Maps
@@ -94,6 +97,26 @@ class Model:
 def model_of(extracted: Extracted, line: int) -> Model:
     """Return the model of an extracted loop, which begins in this line. Raises `NotAnalysed`."""
     function, types = _function_of(extracted)
+    flat = with_rows(function, types)
+    if flat is not None:
+        found = _model(flat, with_row_types(types, flat.rows), line)
+        if _stays_in_rows(found):
+            return found
+    return _model(function, types, line)
+
+
+def _stays_in_rows(model: Model) -> bool:
+    """Whether the subscripts of flattened arrays stay within rows at all sizes, so that each stands for one element."""
+    equal = model.maps.set(lengths_of_rows(model.nest.function.rows))
+    arrays = {one.array for one in model.nest.function.rows}
+    for reference in model.references:
+        for text in outside_rows(reference, model.space) if reference.array in arrays else ():
+            if text is None or not model.maps.set(text).intersect_params(equal).is_empty():
+                return False
+    return True
+
+
+def _model(function: Function, types: Types, line: int) -> Model:
     loops = [one for one in function.body if isinstance(one, For) and one.span.line == line]
     if len(loops) != 1 or not isinstance(loops[0].space, Range):
         raise NotAnalysed("the loop is no range for the analysis")

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from orion.cli.audit.accesses import Model
+from orion.cli.audit.bounds import outside
 from orion.cli.audit.points import Meeting, meeting_of
 from orion.cli.audit.stores import Differences, Store
 from orion.dataclass import dataclass
 from orion.dependence.access import Access, Dependence
 from orion.dependence.conflicts import CapReached, capped, conflict_relation
-from orion.dependence.model import inner_constraints
-from orion.dependence.references import InnerLoop, Interval, Reference
-from orion.sets.affine import Affine, Form, affine_form, integer
-from orion.sets.names import extent_name, isl_name, parameter_list
+from orion.dependence.references import InnerLoop
+from orion.sets.affine import Affine, Form, affine_form
+from orion.sets.names import isl_name, parameter_list
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -129,7 +129,7 @@ class Races:
             found = self.maps.set(self._long_text(trips))
             for reference in self.model.references:
                 if not reference.is_may:
-                    for text in self._outside(reference):
+                    for text in outside(reference, self.model.space):
                         found = found.subtract(self.maps.set(text).params())
             self.long[trips] = found
         return self.long[trips]
@@ -156,28 +156,6 @@ class Races:
                     if loop not in seen and not any(one.names & inside for one in forms):
                         seen.add(loop)
                         yield forms
-
-    def _outside(self, reference: Reference) -> Iterator[str]:
-        """The iterations in which a subscript leaves its array, as isl text."""
-        space = self.model.space
-        constraints = [*space.constraints, *space.equations]
-        constraints += [text for loop in reference.inner for text in inner_constraints(loop)]
-        constraints += [guard.text for guard in reference.guards]
-        hidden = [*space.values, *(loop.var for loop in reference.inner)]
-        forms = [form for loop in reference.inner for form in (loop.start, loop.stop, loop.step)]
-        if not all(isinstance(form, Affine) for form in forms):
-            return
-        names = set(space.names) | {name for guard in reference.guards for name in guard.names}
-        names |= {name for form in forms if isinstance(form, Affine) for name in form.names}
-        for axis, subscript in enumerate(reference.axes):
-            form = subscript.lower or integer(0) if isinstance(subscript, Interval) else subscript
-            if isinstance(form, Affine):
-                extent = extent_name(reference.array, axis)
-                outside = f"({form.text} >= {extent} or {form.text} < -{extent})"
-                inside = " and ".join((*constraints, outside))
-                exists = f"exists {', '.join(hidden)}: " if hidden else ""
-                params = {*names, *form.names, extent} - {*hidden, *space.dims}
-                yield f"{parameter_list(params)}{{ [{', '.join(space.dims)}] : {exists}{inside} }}"
 
 
 def _affine(start: Form, stop: Form, step: Form) -> Iterator[tuple[Affine, Affine, Affine]]:

@@ -7,6 +7,7 @@ from orion.cli.audit.raising import file_of
 from orion.cli.audit.values import Finding, Race, Side, Verdict
 from orion.dataclass import replace
 from orion.ir.constants import constant_value
+from orion.ir.printer import print_expr
 from orion.sets.names import extent_name
 from orion.source import Span
 
@@ -22,7 +23,7 @@ def race_finding(conflict: Conflict, races: Races) -> Finding:
     """Return a conflict as the verdict on its loop."""
     first, second = conflict.first, conflict.second
     array = first.array
-    element = f"{array}[{', '.join(map(str, conflict.met.element))}]"
+    element = f"{array}[{_subscript(conflict, races)}]"
     one, other = (_iteration(value, races) for value in (conflict.met.first, conflict.met.second))
     sides = (
         Side(one, first.is_write, _place(first.span), first.text),
@@ -31,6 +32,22 @@ def race_finding(conflict: Conflict, races: Races) -> Finding:
     sizes = _sizes(conflict, races)
     race = Race(array, element, conflict.effect, *sides, sizes)
     return Finding(Verdict.RACE, "AUD101", _told(race), hint=HINTS[conflict.effect].format(array=array), race=race)
+
+
+def _subscript(conflict: Conflict, races: Races) -> str:
+    """The subscript of the element of a conflict; of a flattened array as row and place in it."""
+    places = [str(one) for one in conflict.met.element]
+    rows = next((one for one in races.model.nest.function.rows if one.array == conflict.first.array), None)
+    if rows is None:
+        return ", ".join(places)
+    found, *rest = places
+    for width, place in zip(rows.widths, rest, strict=True):
+        found = (
+            f"{found} * {print_expr(width)} + {place}"
+            if found.isdigit()
+            else f"({found}) * {print_expr(width)} + {place}"
+        )
+    return found
 
 
 def _place(span: Span) -> Span:
@@ -61,7 +78,8 @@ def _told(race: Race) -> str:
             )
         case _:
             return (
-                f"iterations {one.iteration} and {other.iteration} write different values in `{race.element}` ({lines}): "
+                f"iterations {one.iteration} and {other.iteration} write different values in `{race.element}` "
+                f"({lines}): "
                 "what is left there, and what is read from it, depends on which comes last"
             )
 
