@@ -191,7 +191,7 @@ class Context:
         return found[::-1]
 
     def is_size(self, statement: ast.Assign) -> bool:
-        """Whether an assignment gives names sizes of arrays that keep theirs, or sums of them, and is their only one."""
+        """Whether an assignment gives names sizes of arrays that stay, or sums of them, and nothing else does."""
         inside = {one for target in statement.targets for one in ast.walk(target)}
         given = {one.id for one in inside if isinstance(one, ast.Name)}
         plain = all(isinstance(one, ast.Name | ast.Tuple | ast.expr_context) for one in inside)
