@@ -124,9 +124,7 @@ class Module:
             inner = [one for one in ast.walk(function) if isinstance(one, ast.FunctionDef) and one.name == name]
             if len(inner) == 1:
                 return self, inner[0], around[: number + 1]
-            if name in {
-                name for one in ast.walk(function) if isinstance(one, ast.Name | ast.arg) and _stores(one, name)
-            }:
+            if any(isinstance(one, ast.Name | ast.arg) and _stores(one, name) for one in ast.walk(function)):
                 return None
         match self.bound.get(name):
             case ast.FunctionDef() as definition:
