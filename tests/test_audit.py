@@ -338,6 +338,11 @@ def test_a_loop_inside_another_is_no_race_as_numba_runs_it_serially(capsys):
     assert not outer["nested"]
 
 
+def test_a_loop_that_one_thread_runs_is_no_race(capsys):
+    (found,) = audited(capsys, RACE.replace("    for i", "    set_num_threads(1)\n    for i"))
+    assert (found["verdict"], found["code"]) == ("conditional", "AUD115")
+
+
 def test_helpers_are_read_in_other_files_of_the_package(capsys):
     Path("pack").mkdir()
     Path("pack/__init__.py").write_text("")

@@ -53,6 +53,9 @@ def combined(findings: Sequence[Finding], site: Site) -> Finding:
         if verdict is Verdict.RACE and those and site.is_inner:
             reason = f"run in parallel, iterations would conflict: {those[0].reason}"
             return Finding(Verdict.CONDITIONAL, "AUD114", reason, "the loop around it is the parallel one")
+        if verdict is Verdict.RACE and those and has_one_thread(site):
+            reason = f"run by several threads, iterations would conflict: {those[0].reason}"
+            return Finding(Verdict.CONDITIONAL, "AUD115", reason, "one thread runs it, as the function asks for")
         if those and verdict is Verdict.CONDITIONAL:
             first = those[0]
             condition = " and ".join(dict.fromkeys(one.condition for one in those))
@@ -61,6 +64,15 @@ def combined(findings: Sequence[Finding], site: Site) -> Finding:
             return those[0]
     notes = tuple(note for one in findings for note in one.notes)
     return Finding(Verdict.PARALLEL, notes=notes)
+
+
+def has_one_thread(site: Site) -> bool:
+    """Whether the function of a loop calls `set_num_threads(1)`."""
+    for call in (one for function in site.around[-1:] for one in ast.walk(function) if isinstance(one, ast.Call)):
+        match call:
+            case ast.Call(ast.Name("set_num_threads") | ast.Attribute(_, "set_num_threads"), [ast.Constant(1)]):
+                return True
+    return False
 
 
 def is_single(loop: ast.For) -> bool:

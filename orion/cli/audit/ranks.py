@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from orion.cli.guess import Known, guess_types
 from orion.dataclass import dataclass, field
 from orion.ir.function import Function
-from orion.ir.nodes import Assign, Binary, Bind, Call, Expr, Slice, Subscript, Unary, Var, every
+from orion.ir.nodes import Assign, Binary, Bind, Call, Expr, Slice, Subscript, Tuple, Unary, Var, every
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, Types
 
 ROUNDS = 5
@@ -53,6 +53,9 @@ def _take_from_calls(guess: _Guess, helpers: Mapping[str, Types]) -> None:
     for node in every(Subscript, *guess.function.body):
         if node.base.name not in types:
             _take(guess, node.base, ArrayType("float64", len(node.index)), types, DEPTH)
+    for statement in every(Assign, *guess.function.body):
+        if isinstance(statement.target, Tuple) and isinstance(statement.value, Subscript | Var):
+            _take(guess, statement.value, ArrayType("float64", 1), types, DEPTH)
     for call in every(Call, *guess.function.body):
         kinds = helpers.get(call.function.removeprefix("helper:"), {})
         for argument, kind in zip(call.arguments, kinds.values(), strict=False):

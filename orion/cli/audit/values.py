@@ -28,6 +28,7 @@ CODES = {
     "AUD112": "a condition in the loop decides which iterations set a scalar",
     "AUD113": "a condition in the loop decides which iterations touch an element",
     "AUD114": "the loop stands inside another loop over `prange`, which Numba runs in parallel instead",
+    "AUD115": "the function has its loops run by one thread",
     "AUD120": "the loop calls a function whose source is not found",
     "AUD121": "the loop holds code that is not analysed",
     "AUD122": "two names may stand for the same memory",
