@@ -65,6 +65,14 @@ DOCTOR = """\
 Print what is installed, what this machine can do (measured, in less than two seconds), where compiled loops are kept,
 and what makes loops slower here than they could be, with why. No loop runs, and no worker starts."""
 
+AUDIT = """\
+Say of each loop over numba.prange whether its iterations may run at the same time: parallel, parallel under a
+condition, a race with two iterations that show it, or unknown and why. Nothing is imported or executed. The loops need
+not be Orion's."""
+
+AUDIT_EPILOG = """\
+exit status: 0; 1 where a loop races; 2 for wrong usage. Files that cannot be parsed are listed and passed over."""
+
 EPILOG = """\
 exit status: 0; 1 where a function cannot be planned, or with --check where a loop is serial; 2 for wrong usage."""
 
@@ -140,6 +148,12 @@ def _parser() -> ArgumentParser:
     stages.add_argument("target", metavar="FILE[:FUNCTION]", help="a script or a notebook")
     _add_sizes(stages)
     add_build(commands)
+    prange = commands.add_parser("audit", help="say which prange loops race", description=AUDIT, epilog=AUDIT_EPILOG)
+    prange.set_defaults(run=_audit)
+    prange.add_argument("path", metavar="PATH", help="a file, a folder, or the name of an installed package")
+    form = prange.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON rather than text")
+    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0 rather than text")
     about = commands.add_parser("doctor", help="say what is installed, and what is slow here", description=DOCTOR)
     about.set_defaults(run=_doctor)
     about.add_argument("--json", action="store_true", help="print JSON rather than text")
@@ -151,6 +165,12 @@ def _doctor(options: Namespace) -> int:
     from orion.cli.doctor import doctor
 
     return doctor(as_json=options.json, clears=options.clear_cache)
+
+
+def _audit(options: Namespace) -> int:
+    from orion.cli.audit.command import audit
+
+    return audit(options)
 
 
 def _add_sizes(command: ArgumentParser) -> None:

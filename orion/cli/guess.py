@@ -17,6 +17,7 @@ from orion.ir.nodes import (
     Binary,
     Bind,
     Call,
+    Choose,
     Count,
     Dim,
     Elements,
@@ -142,6 +143,12 @@ def _made_from(value: Expr) -> Iterator[str]:
         case Binary(op, left, right) if op != "/":
             yield from _made_from(left)
             yield from _made_from(right)
+        case Choose(_, then, orelse):
+            yield from _made_from(then)
+            yield from _made_from(orelse)
+        case Call("min" | "max" | "abs", arguments):
+            for argument in arguments:
+                yield from _made_from(argument)
         case _:
             pass
 

@@ -37,7 +37,7 @@ def stays_in_rows(
     spans = {node.span for node in used if node.base.name in arrays}
     if spans - {check.span for check in own} or any(span in spans for loop in checks for span, _ in loop.unchecked):
         return False
-    equal = isl.Set(_widths(function.rows))
+    equal = isl.Set(lengths_of_rows(function.rows))
     for check in own:
         outside, wraps = (isl.Set(text, equal.get_ctx()) for text in (check.outside, check.wraps))
         is_error = check.is_certain and check.names <= values.keys()
@@ -47,7 +47,7 @@ def stays_in_rows(
     return True
 
 
-def _widths(rows: Iterable[Rows]) -> str:
+def lengths_of_rows(rows: Iterable[Rows]) -> str:
     """The lengths of rows as an isl set of parameters: the extents of the arrays but the first."""
     pairs = [pair for one in rows for pair in _equations(one)]
     names = {name for pair in pairs for name in pair}

@@ -52,9 +52,32 @@ def sarif_log(
     text of each code in Markdown."""
     found = [one for plan in plans for one in _results(plan)]
     found += [_Result(UNSUPPORTED, "error", one.message, (one.span,), one.fix) for one in refusals]
+    titles = {one.rule: _title(one.rule) for one in found}
+    return _log(found, titles, version, pages, root)
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Something to be told of places: the first, and those that belong to it."""
+
+    rule: str
+    level: str
+    message: str
+    spans: tuple[Span, ...]
+
+
+def located_log(found: Iterable[Located], titles: Mapping[str, str], version: str, root: Path) -> dict[str, Any]:
+    """Return the log of what was found as plain data; `titles` say what each rule stands for."""
+    results = [_Result(one.rule, one.level, one.message, one.spans) for one in found]
+    return _log(results, titles, version, {}, root)
+
+
+def _log(
+    found: Iterable[_Result], titles: Mapping[str, str], version: str, pages: Mapping[str, str], root: Path
+) -> dict[str, Any]:
     found = list(dict.fromkeys(found))
     rules = sorted({one.rule for one in found})
-    driver = {"name": "Orion", "version": version, "rules": [_rule(name, pages) for name in rules]}
+    driver = {"name": "Orion", "version": version, "rules": [_rule(name, titles[name], pages) for name in rules]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
@@ -82,8 +105,11 @@ def _message(reason: Reason) -> str:
     return f"{reason.message}{reason.help}"
 
 
-def _rule(name: str, pages: Mapping[str, str]) -> dict[str, Any]:
-    title = CODES[name].title if name in CODES else OTHERS[name]
+def _title(name: str) -> str:
+    return CODES[name].title if name in CODES else OTHERS[name]
+
+
+def _rule(name: str, title: str, pages: Mapping[str, str]) -> dict[str, Any]:
     rule: dict[str, Any] = {"id": name, "shortDescription": {"text": title}}
     if name in pages:
         rule["help"] = {"text": pages[name], "markdown": pages[name]}

@@ -1,0 +1,1 @@
+"""`orion audit`: which loops over `numba.prange` are parallel, and which race, without running them."""
