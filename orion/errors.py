@@ -32,7 +32,9 @@ class OrionError(Exception):
 
 
 class UnsupportedLoopError(OrionError):
-    """The loop holds something that Orion cannot compile."""
+    """The loop holds something that Orion cannot compile. `read_only` is the argument that it writes and must not."""
+
+    read_only = ""
 
 
 class NotParallelError(OrionError):

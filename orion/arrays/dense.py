@@ -13,6 +13,7 @@ from orion.arrays.aligned import is_aligned, padded_shape
 from orion.arrays.base import bytes_text, place_text
 from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.arrays.exchange import Exchange
+from orion.arrays.foreign import viewed
 from orion.arrays.shuffled import Shuffled, as_a_whole, move_rows
 from orion.arrays.storage import current_storage
 from orion.aside import aside
@@ -157,14 +158,15 @@ class DenseArray(Shuffled):
 
 @ends_in_users_line
 def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
-    """Return a dense array with a copy of `data`: an array of any layout and byte order, or nested sequences.
+    """Return a dense array with a copy of `data`: an array of any layout and byte order, of NumPy or of others, or
+    nested sequences.
 
     `ArgumentError` if `data` holds objects, text or anything else that compiled loops have no type for.
 
     >>> array([[1, 2], [3, 4]], dtype="float32")
     DenseArray(shape=(2, 2), dtype=float32)
     """
-    source = np.asarray(data)
+    source = np.asarray(viewed(data))
     kind = supported_dtype(source.dtype if dtype is None else dtype)
     supported_dtype(source.dtype)
     result = DenseArray(source.shape, kind)

@@ -13,20 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from orion.arrays.accumulator import Accumulator
-from orion.arrays.base import DistArray
-from orion.arrays.buffer import Buffer
-from orion.arrays.dense import DenseArray
 from orion.arrays.dtypes import SUPPORTED
-from orion.arrays.replica import Replicated
-from orion.arrays.sparse import SparseArray
 
 Array = NDArray[Any]
 
-COMMON = frozenset({np.ndarray, DenseArray, SparseArray, int, float, bool, complex, str, type(None)})
+COMMON = frozenset({np.ndarray, int, float, bool, complex, str, type(None)})
 """The types of most arguments, none of which is foreign."""
-
-TAKEN_AS_THEY_ARE = (np.ndarray, np.generic, DistArray, Buffer, Replicated, Accumulator)
 
 HOST_DEVICES = frozenset({1, 3, 11, 13})
 """DLPack's numbers of devices whose memory the CPU reads: its own, and that which CUDA and ROCm share with it."""
@@ -80,7 +72,8 @@ def viewed(value: Any) -> Any:
     >>> numbers
     array('d', [5.0, 2.0])
     """
-    if type(value) in COMMON or isinstance(value, TAKEN_AS_THEY_ARE) or obstacle(value) is not None:
+    is_known = isinstance(value, np.ndarray | np.generic) or type(value).__module__.startswith("orion.")
+    if type(value) in COMMON or is_known or obstacle(value) is not None:
         return value
     found = next(memory_of(value), None)
     if found is None or found[0].dtype not in SUPPORTED or not (found[0].ndim or hasattr(value, "item")):
@@ -135,8 +128,10 @@ def _by_dlpack(value: Any) -> tuple[Array, bool] | None:
         return None
     try:
         found = np.from_dlpack(value, copy=False)
-    except TypeError:  # from before version 1 of DLPack, or NumPy from before 2.1
-        found = np.from_dlpack(value)
+    except TypeError as error:
+        if type(error) is not TypeError:  # Arrow's own, which says what keeps it from exporting
+            raise
+        found = np.from_dlpack(value)  # from before version 1 of DLPack, or with NumPy from before 2.1
     if not found.flags.writeable and hasattr(type(value), "__array__"):
         # DLPack before version 1 does not say whether memory may be written; the object's own array does.
         with suppress(Exception):
