@@ -28,7 +28,7 @@ def is_foreign(value: object) -> bool:
     """Whether an object says by its type that it is an array, or has a memory as bytes have. A data frame is none: its
     elements are no `frame[i, j]`."""
     is_array = any(hasattr(type(value), name) for name in PROTOCOLS) or _has_buffer(value)
-    return is_array and not hasattr(value, "columns")
+    return is_array and not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "columns")
 
 
 def kind_of(value: object) -> str:
@@ -90,8 +90,7 @@ def with_copies(text: str, owners: Mapping[str, Any]) -> str:
     'pass `np.array(a)` for `a`'
     """
     for name, owner in owners.items():
-        made = copy_of(name, owner)
-        text = re.sub(rf"(?<![\w.]){re.escape(name)}\.copy\(\)", lambda _, made=made: made, text)
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}\.copy\(\)", copy_of(name, owner), text)
     return text
 
 
@@ -116,7 +115,7 @@ def _of_memory(name: str, value: Any, used: Used, supported: str) -> Refusal:
 
 
 def _other_kind(name: str, value: Any, used: Used) -> str:
-    is_column = hasattr(value, "to_numpy") and hasattr(value, "index")
+    is_column = all(hasattr(value, one) for one in ("to_numpy", "index", "dtype"))
     return other_kind(name, value, used) if is_column else hold(name, copy_of(name, value), used)
 
 
