@@ -85,21 +85,30 @@ def viewed(value: Any) -> Any:
 def obstacle(value: Any) -> str | None:
     """Return what keeps memory from being viewed though a protocol may hand it out: "gradients", "device", or the bit
     "neg" or "conj" of a tensor whose elements are to be negated or conjugated when they are read."""
-    if getattr(value, "requires_grad", False) is True:
+    if told(value, "requires_grad") is True:
         return "gradients"
-    if hasattr(type(value), "__cuda_array_interface__") and not hasattr(type(value), "__dlpack_device__"):
-        return "device"
     if hasattr(type(value), "__dlpack_device__"):
         try:
-            if int(value.__dlpack_device__()[0]) not in HOST_DEVICES:
-                return "device"
-        except Exception:  # a device that DLPack has no number for, or whatever else the object raises
-            return "device" if hasattr(value, "device") else None
+            number = int(value.__dlpack_device__()[0])
+        except Exception:  # DLPack has no number for the device, or the object has no memory any more
+            number = 1 if told(value, "device") is None else 0
+        if number not in HOST_DEVICES:
+            return "device"
+    elif hasattr(type(value), "__cuda_array_interface__"):
+        return "device"
     for bit in ("neg", "conj"):
-        asked = getattr(value, f"is_{bit}", None)
+        asked = told(value, f"is_{bit}")
         if callable(asked) and hasattr(value, f"resolve_{bit}") and asked() is True:
             return bit
     return None
+
+
+def told(value: Any, name: str) -> Any:
+    """Return an attribute of an object of another library; None where it has none, or raises an error of any kind."""
+    try:
+        return getattr(value, name, None)
+    except Exception:
+        return None
 
 
 def memory_of(value: Any) -> Iterator[tuple[Array, bool]]:
@@ -157,7 +166,7 @@ def _by_buffer(value: Any) -> tuple[Array, bool] | None:
 
 def _by_array(value: Any) -> tuple[Array, bool] | None:
     """What `__array__` gives counts as fixed: nobody has promised that what is written to it arrives."""
-    if not hasattr(type(value), "__array__") or hasattr(value, "columns"):
+    if not hasattr(type(value), "__array__") or told(value, "columns") is not None:
         return None  # `frame[i, j]` is a column in Python, not an element
 
     def made() -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orion.arrays.foreign import memory_of, obstacle, why_not
+from orion.arrays.foreign import memory_of, obstacle, told, why_not
 from orion.dataclass import dataclass
 from orion.ir.cures import Used, hold, other_dtype, other_kind, there_and_back
 
@@ -28,7 +28,7 @@ def is_foreign(value: object) -> bool:
     """Whether an object says by its type that it is an array, or has a memory as bytes have. A data frame is none: its
     elements are no `frame[i, j]`."""
     is_array = any(hasattr(type(value), name) for name in PROTOCOLS) or _has_buffer(value)
-    return is_array and not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "columns")
+    return is_array and not isinstance(value, np.ndarray | np.generic) and told(value, "columns") is None
 
 
 def kind_of(value: object) -> str:
@@ -53,7 +53,7 @@ def refused(name: str, value: Any, used: Used, supported: str) -> Refusal | None
             what = "requires gradients, which loops of Orion do not record"
             return Refusal(what, "", f"pass `{name}.detach()`, which is the same memory")
         case "device":
-            device = getattr(value, "device", None) or "another device"
+            device = told(value, "device") or "another device"
             return Refusal(f"is on {device}, and loops run on the CPU", "", _from_device(name, value, used))
         case "neg" | "conj" as bit:
             verb = {"neg": "negated", "conj": "conjugated"}[bit]
@@ -96,16 +96,18 @@ def with_copies(text: str, owners: Mapping[str, Any]) -> str:
 
 def _of_memory(name: str, value: Any, used: Used, supported: str) -> Refusal:
     kind, hint = kind_of(value), _other_kind(name, value, used)
-    layout = str(getattr(value, "layout", ""))
+    layout = str(told(value, "layout"))
     if layout.endswith(("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")):
         what = f"is {kind} of the layout {layout}, which is no dense array"
         return Refusal(what, "", hold(name, f"{name}.to_dense()", used))
     found = next(memory_of(value), None)
     if found is not None and not found[0].ndim:
         plain = copy_of(name, value).removesuffix(".copy()")
-        number = f"{name}.value" if hasattr(value, "value") else f"{plain}.item()"
+        number = f"{name}.value" if told(value, "value") is not None else f"{plain}.item()"
         return Refusal(f"is {kind} without dimensions", "", f"pass the number, `{number}`")
-    dtype = getattr(value, "dtype", None if found is None else found[0].dtype)
+    dtype = told(value, "dtype")
+    if dtype is None and found is not None:
+        dtype = found[0].dtype
     is_other = found is not None or "dtype" in why_not(value)
     if dtype is not None and is_other:
         what = f"is {kind} of dtype {dtype}"
@@ -115,7 +117,7 @@ def _of_memory(name: str, value: Any, used: Used, supported: str) -> Refusal:
 
 
 def _other_kind(name: str, value: Any, used: Used) -> str:
-    is_column = all(hasattr(value, one) for one in ("to_numpy", "index", "dtype"))
+    is_column = all(told(value, one) is not None for one in ("to_numpy", "index", "dtype"))
     return other_kind(name, value, used) if is_column else hold(name, copy_of(name, value), used)
 
 
@@ -123,7 +125,7 @@ def _of_dtype(name: str, value: Any, dtype: str, used: Used) -> str:
     """What to write for a dtype that compiled loops do not have, where that is known."""
     if any(word in dtype for word in ("float16", "float8", "float4")):  # single precision has all of their values
         plain = copy_of(name, value).removesuffix(".copy()")
-        is_own = callable(getattr(value, "float", None))
+        is_own = callable(told(value, "float"))
         return hold(name, f"{name}.float()" if is_own else f"{plain}.astype(np.float32)", used)
     if "U" in dtype:
         return other_dtype(name, np.dtype(dtype), "array", used)
@@ -132,7 +134,7 @@ def _of_dtype(name: str, value: Any, dtype: str, used: Used) -> str:
 
 def _from_device(name: str, value: Any, used: Used) -> str:
     for there, back in (("cpu()", "copy_"), ("get()", "set"), ("copy_to_host()", "copy_to_device")):
-        if hasattr(value, there.removesuffix("()")) and hasattr(value, back):
+        if told(value, there.removesuffix("()")) and told(value, back):
             return there_and_back(name, f"{name}.{there}", f"{name}.{back}({name}_array)", used)
     return hold(name, f"np.array({name})", used)
 
