@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import orion
-from orion.arrays.foreign import address_of, viewed
+from orion.arrays.foreign import address_of, identity_of, viewed
 from tests.foreign_arrays import (
     BYTES,
     NUMBERS,
@@ -203,10 +203,45 @@ def test_what_runs_as_it_is():
 def test_on_ray():
     x, y = ByDlpack(NUMBERS.copy()), array.array("d", NUMBERS)
     with orion.session("ray", 2, force_parallel=True):
-        first, second = add(x, y)
-    assert first is x
-    assert second is y
-    assert elements(x) == DOUBLED
+        for _ in range(3):
+            first, second = add(x, y)
+            assert first is x
+            assert second is y
+        y.append(1.0)
+    assert elements(x) == [4 * k for k in NUMBERS]
+
+
+def test_each_call_knows_an_array_by_its_object():
+    """What Orion keeps of an index array, or of what workers on Ray have of it, is not made anew in each call."""
+    x, part = array.array("d", NUMBERS), memoryview(bytearray(BYTES))[1:]
+    views = viewed(x), viewed(x)
+    assert views[0] is not views[1]
+    assert identity_of(views[0]) is identity_of(views[1]) is x
+    assert identity_of(views[0][1:]) is not x
+    assert identity_of(NUMBERS) is NUMBERS
+    assert identity_of(viewed(part)) is part
+    bytes_ = viewed(bytearray(BYTES))  # nothing refers weakly to a bytearray
+    assert identity_of(bytes_) is bytes_
+
+
+@orion.parallel_for
+def scatter(out, at, x):
+    for i in range(at.shape[0]):
+        out[at[i]] = x[i]
+
+
+def test_an_index_array_is_looked_at_once_and_again_when_it_changes():
+    at, out = array.array("q", [4, 3, 2, 1, 0]), np.zeros(5)
+    known = scatter._preparations.plain._properties
+    for _ in range(3):
+        scatter(out, at, NUMBERS)
+        versions = [one.version for one in known._looked.values()]
+        assert len(versions) == 1
+    assert out.tolist() == NUMBERS[::-1].tolist()
+    at[0] = 3
+    with pytest.warns(orion.SerialLoopWarning):
+        scatter(out, at, 10 * NUMBERS)
+    assert out.tolist() == [50, 40, 30, 20, 1]
 
 
 def test_distributed_arrays():

@@ -201,6 +201,21 @@ def owner_of(array: object) -> Any:
     return None if memory is None else memory.owner
 
 
+def identity_of(array: Any) -> Any:
+    """Return what stays the same where an array is given to a further call: the foreign object of a view, as each call
+    makes a view of its own, and else the array itself. It can be referred to weakly.
+
+    >>> from array import array
+    >>> numbers = array("d", [1.0])
+    >>> identity_of(viewed(numbers)) is identity_of(viewed(numbers)) is numbers
+    True
+    """
+    memory = array.base if type(array) is np.ndarray else None
+    if isinstance(memory, ForeignMemory) and type(memory.owner).__weakrefoffset__:
+        return memory.owner
+    return array
+
+
 def with_owners(returned: Any) -> Any:
     """Return what a function returned with foreign objects in place of views of all their elements. A view of a part
     stays an array of NumPy."""
