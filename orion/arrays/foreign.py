@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,7 @@ from orion.arrays.dtypes import SUPPORTED
 
 Array = NDArray[Any]
 
-COMMON = frozenset({np.ndarray, int, float, bool, complex, str, type(None)})
-"""The types of most arguments, none of which is foreign."""
+PLAIN = (np.ndarray, np.generic, int, float, complex, str, type(None))
 
 HOST_DEVICES = frozenset({1, 3, 11, 13})
 """DLPack's numbers of devices whose memory the CPU reads: its own, and that which CUDA and ROCm share with it."""
@@ -47,9 +47,15 @@ def address_of(array: Array) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+@lru_cache(maxsize=256)
+def is_known(kind: type) -> bool:
+    """Whether objects of a type are no foreign arrays: numbers, and what NumPy and Orion have themselves."""
+    return issubclass(kind, PLAIN) or kind.__module__.startswith("orion.")
+
+
 def with_views(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a call with views in place of foreign arrays. What cannot be viewed stays as it is."""
-    if COMMON.issuperset(map(type, arguments.values())):
+    if all(map(is_known, map(type, arguments.values()))):
         return arguments
     return {name: viewed(value) for name, value in arguments.items()}
 
@@ -57,7 +63,7 @@ def with_views(arguments: dict[str, Any]) -> dict[str, Any]:
 def views_of(arguments: Iterable[Any]) -> list[Any] | None:
     """Return the arguments of a call with views in place of foreign arrays; None where there is none."""
     given = [*arguments]
-    if COMMON.issuperset(map(type, given)):
+    if all(map(is_known, map(type, given))):
         return None
     found = [viewed(value) for value in given]
     return found if any(one is not value for one, value in zip(found, given, strict=True)) else None
@@ -72,8 +78,8 @@ def viewed(value: Any) -> Any:
     >>> numbers
     array('d', [5.0, 2.0])
     """
-    is_known = isinstance(value, np.ndarray | np.generic) or type(value).__module__.startswith("orion.")
-    if type(value) in COMMON or is_known or obstacle(value) is not None:
+    kind: type = type(value)
+    if is_known(kind) or obstacle(value) is not None:
         return value
     found = next(memory_of(value), None)
     if found is None or found[0].dtype not in SUPPORTED or not (found[0].ndim or hasattr(value, "item")):
