@@ -286,6 +286,28 @@ def test_memory_can_be_resized_and_closed_after_a_call():
     assert isinstance(file, mmap.mmap)
 
 
+@orion.parallel_for
+def gather(out, at, x):
+    for i in range(out.shape[0]):
+        out[i] = x[at[i]]
+
+
+def test_memory_can_be_resized_after_an_error():
+    x, at = array.array("d", NUMBERS), array.array("q", [0, 1, 7, 3, 4])
+    for error, call in (
+        (orion.ArgumentError, lambda: add(ByArray(NUMBERS), x)),
+        (orion.ArgumentError, lambda: add(x, [1.0])),
+        (orion.OutOfBoundsError, lambda: gather(np.zeros(5), at, x)),
+        (orion.OutOfBoundsError, lambda: gather(np.zeros(6), at, x)),
+    ):
+        with pytest.raises(error):
+            call()
+        x.append(1.0)
+        x.pop()
+        at.append(1)
+        at.pop()
+
+
 # ---------------------------------------------------------------- what is refused
 
 
