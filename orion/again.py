@@ -70,6 +70,7 @@ class Again:
         except OutOfBoundsError as error:
             named, program = dict(zip(self._names, arguments, strict=True)), self._prepared.program
             session.failed(error, program, named)
+            error.__traceback__ = None  # its frames hold arrays, until Python looks for cycles
             raise with_place(error, named, program.program.function) from None
         except BaseException as error:
             session.failed(error, self._prepared.program, dict(zip(self._names, arguments, strict=True)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, cast,
 
 from orion.again import MISSED, OFTEN, Again
 from orion.arrays.accumulator import taken
+from orion.arrays.foreign import views_of, with_owners, with_views
 from orion.dataclass import replace
 from orion.errors import (
     AS_IT_IS,
@@ -91,15 +92,19 @@ class ParallelFunction(OtherRuns[P, R]):
         recording: Recording | None = None
         try:
             again = self._again  # another thread may take it away meanwhile
-            if again is not None and not kwargs and (found := again.run(args)) is not MISSED:
-                return cast(R, found)
+            if again is not None and not kwargs:
+                found = again.run(args)
+                if found is MISSED and (views := views_of(args)) is not None:
+                    found = with_owners(again.run(views))
+                if found is not MISSED:
+                    return cast(R, found)
             session, self._again = current_session(), None
             if session.profiles:
                 recording = session.recording(self.__wrapped__.__name__)
             preparation, given = self._bind(args, kwargs)
             if self._unanalysed and (found := self._compiled_before(given)) is not None:
                 self._ran = None
-                return cast(R, found.run(*given.values()))
+                return cast(R, with_owners(found.run(*given.values())))
             while True:
                 refused: OrionError | None = None
                 try:
@@ -113,7 +118,7 @@ class ParallelFunction(OtherRuns[P, R]):
                         run, self._ran = self._compiled_as_it_is(given, refused).run, None
                     finally:
                         refused = None  # its traceback has this frame
-                    return cast(R, run(*given.values()))
+                    return cast(R, with_owners(run(*given.values())))
                 if recording is not None:
                     recording.planned()
                 self._warn_if_serial(prepared)
@@ -124,7 +129,7 @@ class ParallelFunction(OtherRuns[P, R]):
                     self._ran = Ran(preparation, prepared, workers, force, recording, noted, alike)
                     if alike >= OFTEN and preparation is self._preparations.plain:
                         self._again = preparation.again(self._version, session, given)
-                    returned = taken(returned, given)
+                    returned = with_owners(taken(returned, given))
                     session.after_call()
                     return cast(R, returned)
         except BaseException as error:  # what `ends_in_users_line` does, without a call more
@@ -299,7 +304,7 @@ class ParallelFunction(OtherRuns[P, R]):
             raise PlanError(describe(what, why="; ".join(different), hint=hint))
         returned = taken(session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)), given)
         session.after_call()
-        return cast(R, returned)
+        return cast(R, with_owners(returned))
 
     @property
     def serial(self) -> Callable[P, R]:
@@ -359,13 +364,14 @@ class ParallelFunction(OtherRuns[P, R]):
         return self._preparations.of(numbers, arguments)
 
     def _named(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Numbers, dict[str, Any]]:
-        """The numbers that a call leaves to their defaults, and its arguments by name, with these."""
+        """The numbers that a call leaves to their defaults, and its arguments by name, with these. Arrays of others are
+        NumPy's from here on, of the same memory."""
         if not self._version.is_current():
             self._look()
         if self._is_method:
             raise method_refusal(self.__wrapped__)
         if self._is_plain and not kwargs and len(args) == len(self._names):
-            return (), dict(zip(self._names, args, strict=True))
+            return (), with_views(dict(zip(self._names, args, strict=True)))
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -375,7 +381,7 @@ class ParallelFunction(OtherRuns[P, R]):
         left = [(name, one.default) for name, one in self._signature.parameters.items() if name not in bound.arguments]
         bound.apply_defaults()
         numbers = tuple((name, value) for name, value in left if type(value) in (int, float, bool))
-        return numbers, dict(bound.arguments)
+        return numbers, with_views(dict(bound.arguments))
 
     def _compiled_before(self, arguments: Mapping[str, object]) -> Unanalysed | None:
         """The function as Numba has compiled it for such arguments, if what it takes from outside is still the same."""

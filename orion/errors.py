@@ -34,7 +34,9 @@ class OrionError(Exception):
 
 
 class UnsupportedLoopError(OrionError):
-    """A loop has code that Orion cannot compile."""
+    """A loop has code that Orion cannot compile. `read_only` is the argument that it writes and must not."""
+
+    read_only = ""
 
 
 class NotParallelError(OrionError):

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 from weakref import WeakValueDictionary
 
+from orion.arrays.foreign import with_owners
 from orion.errors import ArgumentError, OrionError, describe
 from orion.preparations import Numbers, Preparations
 from orion.prepared_call import Options, Prepared
@@ -155,4 +156,4 @@ class OtherRuns(Generic[P, R]):
         numbers, arguments = self._named(args, kwargs)  # first: that may look at the function anew
         own = self._plain(), self._signature, self.options, self._preparations
         returned = debug(*own, numbers, arguments, workers, self._compiled_as_it_is)
-        return cast(R, returned)
+        return cast(R, with_owners(returned))

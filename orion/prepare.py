@@ -22,13 +22,14 @@ from orion.again import Again, again_for
 from orion.arrays.buffer import Buffer
 from orion.arrays.compressed import part_of
 from orion.arrays.dense import DenseArray
+from orion.arrays.foreign import owner_of
 from orion.arrays.replica import Replicated
 from orion.aside import aside
 from orion.cost.caches import Caches, caches_here
 from orion.cost.sizes import Asked, Shown
 from orion.dataclass import dataclass, replace
 from orion.dependence.inspection import NOT_INSPECTED, InspectedLoops
-from orion.errors import AliasError, ArgumentError
+from orion.errors import AliasError, ArgumentError, UnsupportedLoopError
 from orion.frontend.accumulators import NO_ACCUMULATORS, AccumulatorOf
 from orion.frontend.buffers import NO_BUFFERS, LateOf
 from orion.frontend.locate import NO_LINES, FileLines, Located
@@ -38,11 +39,12 @@ from orion.frontend.parse import NO_MATRICES, parse_with_outside
 from orion.frontend.scope import outer_names
 from orion.inspecting import Inspections, watched_loops
 from orion.ir.cures import Used
+from orion.ir.foreign_cures import with_copies
 from orion.ir.function import BufferPart, Function, in_users_words
 from orion.ir.nodes import Var
 from orion.ir.recent import Identity, Recent, recent
 from orion.ir.replicas import ReplicaPart
-from orion.ir.signature import argument_types
+from orion.ir.signature import argument_types, read_only_refusal
 from orion.ir.types import Shapes, SparseType, Types
 from orion.kernel.calling import KernelSource
 from orion.known import MAX_SIZES, Known, Typed, check_keys, check_sizes, shapes_in_rows
@@ -326,7 +328,7 @@ class Preparation:
         With `inspects`, or `force_parallel`, the inspectors of loops run, compiled for that; otherwise the plan has
         what they have found in calls before. `dealt` says how the tiles of a program that was prepared before are dealt
         out now."""
-        with self._in_users_words():
+        with self._in_users_words(arguments):
             call = self._call(self.with_outside(arguments), workers, force_parallel)
             plan, inspected = self._inspected_plan(call, looks=True if inspects or force_parallel else None)
         plan = replace(plan.for_shuffled(call.arguments), looked=bool(inspects or force_parallel))
@@ -338,7 +340,7 @@ class Preparation:
 
     def kernels(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> tuple[KernelSource, ...]:
         """Return the kernels generated for a call. Raises what the call raises before it runs."""
-        with self._in_users_words():
+        with self._in_users_words(arguments):
             call = self._call(self.with_outside(arguments), workers, force_parallel)
             plan, _ = self._inspected_plan(call, looks=True if force_parallel else None)
         made = executed(call.typed, plan)
@@ -355,21 +357,24 @@ class Preparation:
     def prepare(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         """Return everything up to compiled kernels for a call. Raises `OutOfBoundsError` where a subscript is sure to
         leave its array, `AliasError` where arrays overlap."""
-        with self._in_users_words():
+        with self._in_users_words(arguments):
             return self._prepared_for(arguments, workers, force_parallel)
 
     @contextmanager
-    def _in_users_words(self) -> Iterator[None]:
-        """Raise what is refused of the parts of a matrix as what the user calls them."""
+    def _in_users_words(self, arguments: Mapping[str, Any]) -> Iterator[None]:
+        """Raise what is refused of the parts of a matrix, and of arrays of others, as what the user calls them."""
         try:
             yield
-        except (ArgumentError, AliasError) as error:
-            function = self._current().function
-            if not function.parts:
+        except UnsupportedLoopError as error:
+            name, owner = error.read_only, owner_of(arguments.get(error.read_only))
+            if owner is None:
                 raise
-            said = type(error)(in_users_words(str(error), function))
-            said.is_for_numba, said.is_of_sizes = error.is_for_numba, error.is_of_sizes
-            raise said from None
+            error.__traceback__ = None  # its frames hold memory that the owner may be about to resize
+            raise read_only_refusal(name, owner, use_of(self._current().function, name)) from None
+        except (ArgumentError, AliasError) as error:
+            owners = {name: owner for name, one in arguments.items() if (owner := owner_of(one)) is not None}
+            error.args = (in_users_words(with_copies(str(error), owners), self._current().function),)
+            raise
 
     def _prepared_for(self, arguments: Mapping[str, Any], workers: int, force_parallel: bool) -> Prepared:
         last, shown = self._last, None

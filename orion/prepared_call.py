@@ -125,6 +125,7 @@ class Prepared:
                 returned = session.run(ProgramCall(self.program, {**self.given(arguments), **own}, *noting))
             return resolved(returned, {**arguments, **own}, function)
         except OutOfBoundsError as error:
+            error.__traceback__ = None  # its frames hold arrays, until Python looks for cycles
             raise with_place(error, arguments, function) from None
         finally:
             self.local.give_back(own)

@@ -13,6 +13,7 @@ from orion.arrays.aligned import is_aligned, padded_shape
 from orion.arrays.base import bytes_text, place_text
 from orion.arrays.dtypes import checked_shape, supported_dtype
 from orion.arrays.exchange import Exchange
+from orion.arrays.foreign import viewed
 from orion.arrays.shuffled import Shuffled, as_a_whole, move_rows
 from orion.arrays.storage import current_storage
 from orion.aside import aside
@@ -159,7 +160,7 @@ class DenseArray(Shuffled):
 def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
     """Make a dense array from a copy of an array, or of nested sequences.
 
-    - `data`: a NumPy array of any layout and byte order, or nested sequences of numbers.
+    - `data`: an array of any layout and byte order, of NumPy or of another library, or nested sequences of numbers.
     - `dtype`: by default that of `data`: bool, integers of 1 to 8 bytes, float32, float64, complex64 or complex128.
 
     Returns an `orion.DenseArray`. Errors: `ArgumentError` for objects, text, dates and other types.
@@ -167,7 +168,7 @@ def array(data: ArrayLike, dtype: DTypeLike | None = None) -> DenseArray:
     >>> array([[1, 2], [3, 4]], dtype="float32")
     DenseArray(shape=(2, 2), dtype=float32)
     """
-    source = np.asarray(data)
+    source = np.asarray(viewed(data))
     kind = supported_dtype(source.dtype if dtype is None else dtype)
     supported_dtype(source.dtype)
     result = DenseArray(source.shape, kind)

@@ -55,7 +55,8 @@ def over_elements(array: str, kind: SparseType, keys: tuple[str, ...] = ()) -> s
     return f"for {names if kind.ndim == 1 else f'({names})'}, {values} in {array}:"
 
 
-def _there_and_back(name: str, made: str, back: str, used: Used) -> str:
+def there_and_back(name: str, made: str, back: str, used: Used) -> str:
+    """The hint to pass another array, and to bring its elements back where the loop has written them."""
     what = f"write `{name}_array = {made}` before the call and pass `{name}_array`"
     return f"{what}; `{back}` then brings back what the loop has written" if used.is_written else what
 
@@ -171,8 +172,6 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
         case str():
             text = f"`np.frombuffer({name}.encode(), np.uint8)`, an array of its characters where they are ASCII"
             return f"pass {text}, or a number that stands for the whole"
-        case bytes() | bytearray() | memoryview():
-            return f"pass `np.frombuffer({name}, np.uint8)`, which is the same memory"
         case None:
             return "pass a number, such as -1 or np.nan; in place of an array, one that changes nothing: `np.ones(n)`"
         case np.ma.MaskedArray():
@@ -184,8 +183,6 @@ def other_kind(name: str, value: Any, used: Used = UNKNOWN) -> str:
         return _frame(name, value, used)
     if hasattr(value, "to_numpy") and hasattr(value, "index") and hasattr(value, "dtype"):
         return _series(name, value, used)
-    if hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
-        return _foreign_array(name, value, used)
     return _object(name, value)
 
 
@@ -219,7 +216,7 @@ def _sequence(name: str, value: Any, used: Used) -> str:
         return "its items are rows: " + _in_one_array(name, [*value])
     made = f"np.array({name})"
     if isinstance(value, list):
-        text = _there_and_back(name, made, f"{name}[:] = {name}_array.tolist()", used)
+        text = there_and_back(name, made, f"{name}[:] = {name}_array.tolist()", used)
         return text + (" (dtype=float for fractions)" if kind in "iu" and used.is_written else "")
     return f"pass its items one by one, or {hold(name, made, used)}"
 
@@ -227,9 +224,9 @@ def _sequence(name: str, value: Any, used: Used) -> str:
 def _frame(name: str, value: Any, used: Used) -> str:
     kinds = set(value.dtypes)
     if len(kinds) == 1 and isinstance(kind := kinds.pop(), np.dtype) and kind.kind in SUPPORTED_KINDS:
-        return _there_and_back(name, f"np.array({name})", f"{name}[:] = {name}_array", used)
+        return there_and_back(name, f"np.array({name})", f"{name}[:] = {name}_array", used)
     column = f"{name}[{value.columns[0]!r}]"
-    text = _there_and_back(name, f"np.array({column})", f"{column} = {name}_array", used)
+    text = there_and_back(name, f"np.array({column})", f"{column} = {name}_array", used)
     return f"pass the columns that the loop uses, one by one: {text}"
 
 
@@ -239,14 +236,6 @@ def _series(name: str, value: Any, used: Used) -> str:
         made = f"np.unique({name}, return_inverse=True)"
         return f"number its entries, `{name}_texts, {name}_array = {made}`, and pass `{name}_array`{TOGETHER}"
     made = f"np.array({name})" if isinstance(value.dtype, np.dtype) else f"np.array({name}, dtype=float)"
-    text = _there_and_back(name, made, f"{name}[:] = {name}_array", used)
+    text = there_and_back(name, made, f"{name}[:] = {name}_array", used)
     is_column = used.is_written and isinstance(value.name, str)
     return f"{text} (into a frame: `frame[{value.name!r}] = {name}_array`)" if is_column else text
-
-
-def _foreign_array(name: str, value: Any, used: Used) -> str:
-    try:
-        writeable = np.asarray(value).flags.writeable and np.shares_memory(np.asarray(value), np.asarray(value))
-    except Exception:  # whatever the object's own conversion raises
-        writeable = False
-    return _same_memory(f"np.asarray({name})") if writeable else hold(name, f"np.array({name})", used)

@@ -10,6 +10,7 @@ import numpy as np
 
 from orion.errors import ArgumentError, describe
 from orion.ir.cures import UNKNOWN, Used, hold, of_objects, other_dtype, other_kind
+from orion.ir.foreign_cures import read_only, refused
 from orion.ir.types import ArgumentType, ArrayType, ScalarType, Shapes, SparseType, Types
 
 SUPPORTED = (
@@ -169,7 +170,16 @@ def _bad_dtype(name: str, dtype: np.dtype[Any], word: str, used: Used = UNKNOWN)
     return _problem(name, f"is {kind} of dtype {dtype}", f"compiled loops work on {', '.join(SUPPORTED)}", hint)
 
 
+def read_only_refusal(name: str, owner: Any, used: Used) -> ArgumentError:
+    """The error for an array of another library that nobody may change, and that a loop writes."""
+    found = read_only(name, owner, used)
+    return _problem(name, found.what, found.why, found.hint)
+
+
 def _foreign(name: str, value: Any, used: Used) -> ArgumentError:
-    why = "a loop takes numbers, NumPy arrays and Orion's arrays"
+    found = refused(name, value, used, ", ".join(SUPPORTED))
+    if found is not None:
+        return _problem(name, found.what, found.why, found.hint)
+    why = "a loop takes numbers, NumPy arrays, Orion's arrays, and arrays of others that share their memory"
     may_be = isinstance(value, tuple)
     return _problem(name, f"is a {type(value).__name__}", why, other_kind(name, value, used), is_for_numba=may_be)

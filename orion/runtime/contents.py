@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.arrays.foreign import identity_of
 from orion.dataclass import dataclass
 from orion.ir.assumed import Held
 
@@ -54,14 +55,15 @@ class SeenContents:
                 yield name, Held(known.version, ref(known.copy))
 
     def _at(self, name: str, owner: Any) -> _Seen:
-        array, key = owner.storage if isinstance(owner, DenseArray) else owner, id(owner)
+        array, identity = owner.storage if isinstance(owner, DenseArray) else owner, identity_of(owner)
+        key = id(identity)
         known = self._seen.get(key)
         some = _some(array)
-        if known is not None and known.array() is owner and np.array_equal(known.some, some):
+        if known is not None and known.array() is identity and np.array_equal(known.some, some):
             self._changes[name] = 0
         else:
             self._changes[name] = self._changes.get(name, 0) + 1
-            of_owner = ref(owner, lambda _: self._seen.pop(key, None))
+            of_owner = ref(identity, lambda _: self._seen.pop(key, None))
             known = self._seen[key] = _Seen(of_owner, array.copy(), some.copy(), next(self._versions))
         with suppress(KeyError):  # another thread may have needed the room
             self._seen.move_to_end(key)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
+from orion.arrays.foreign import identity_of
 from orion.arrays.frozen import is_frozen
 from orion.cost.sizes import NOTHING_SHOWN, Asked, Shown
 from orion.dataclass import dataclass, field
@@ -107,10 +108,11 @@ class Properties:
         return owner if known.copy is None or owner is not array else known.copy
 
     def _at(self, owner: Any) -> tuple[_Looked, NDArray[Any]]:
-        array, key = memory_of(owner), id(owner)
+        array, identity = memory_of(owner), identity_of(owner)
+        key = id(identity)
         known = self._looked.get(key)
-        if known is None or not known.is_of(array, owner):
-            of_owner = ref(owner, lambda _: self._looked.pop(key, None))
+        if known is None or not known.is_of(array, identity):
+            of_owner = ref(identity, lambda _: self._looked.pop(key, None))
             known = self._looked[key] = _Looked(of_owner, None if is_frozen(array) else array.copy())
         with suppress(KeyError):  # another thread may have needed the room
             self._looked.move_to_end(key)

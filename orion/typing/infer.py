@@ -399,7 +399,9 @@ class _Inference:
         kind = self.arguments.get(name)
         if isinstance(kind, ArrayType) and not kind.writeable:
             hint = f"{hold(name, f'{name}.copy()')}; or `{name}.setflags(write=True)` where it owns its data"
-            raise self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
+            error = self.refuse(statement, f"`{name}` is written, and is a read-only array", "", hint)
+            error.read_only = name
+            raise error
         if isinstance(kind, SparseType):
             why = "a loop over a sparse array stores values one by one, by the names of the keys"
             keys = ", ".join("ijklmnop"[: kind.ndim])
@@ -442,7 +444,7 @@ class _Inference:
         *,
         replaced_by: str | None = None,
         replacement: Replacement | None = None,
-    ) -> Exception:
+    ) -> UnsupportedLoopError:
         found = replacement if replaced_by is None else Replacement(statement.span, replaced_by)
         return unsupported(what, statement.span, self.function.source, why=why, hint=hint, replacement=found)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from orion.arrays.dense import DenseArray
 from orion.arrays.exchange import Exchange
+from orion.arrays.foreign import identity_of
 from orion.arrays.frozen import is_frozen
 from orion.arrays.layout import TileLayout
 from orion.arrays.sparse import SparseArray
@@ -215,10 +216,11 @@ class Store:
     # ------------------------------------------------------------ arrays
 
     def _copy(self, array: NDArray[Any]) -> tuple[Block, NDArray[Any]]:
-        found = self._copies.get(array)
+        identity = identity_of(array)
+        found = self._copies.get(identity)
         if found is None or found[0].shape != array.shape or found[1].dtype != array.dtype:
             found = self._empty(array.shape, array.dtype)
-            self._copies[array] = found
+            self._copies[identity] = found
         return found
 
     def _frozen_copy(self, array: NDArray[Any]) -> Block:
