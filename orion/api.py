@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FunctionType, MethodType
@@ -21,7 +20,6 @@ from orion.errors import (
     ArgumentError,
     NotParallelError,
     OrionError,
-    PlanError,
     RescaledError,
     SerialLoopWarning,
     describe,
@@ -31,14 +29,14 @@ from orion.frontend.locate import lines_now
 from orion.frontend.outside import version_of
 from orion.last_run import LastRun, Ran, alike_before
 from orion.measured import Measurement
-from orion.methods import is_method, method_refusal
+from orion.methods import imported, is_method, method_refusal
 from orion.other_runs import OtherRuns
 from orion.planned import Plan
 from orion.preparations import Numbers, Preparations
 from orion.prepare import Preparation
 from orion.prepared_call import Options, Prepared, Signatures, options_of
 from orion.printable import printable
-from orion.replayed import differences
+from orion.replayed import check_function, check_plan, ran_in
 from orion.runtime.profile.recorder import Recording
 from orion.runtime.profile.records import Noted
 from orion.runtime.session import current_session
@@ -287,21 +285,12 @@ class ParallelFunction(OtherRuns[P, R]):
         True
         """
         session, name = current_session(), self.__wrapped__.__name__
-        if not isinstance(run, LastRun):
-            hint = f"write `{name}.replay(run, …)` with `run = {name}.last_run` after the call"
-            raise ArgumentError(describe(f"{name}.replay(): the first argument is a run, not {run!r}", hint=hint))
+        ran = ran_in(run, name)
         preparation, given = self._bind(args, kwargs)
-        ran = run.ran
-        if ran.preparation not in (*self._preparations,):
-            what = f"{name}.replay(): the run is one of another function, or of other code"
-            raise PlanError(describe(what, hint=f"give a `{name}.last_run` of this function as it is now"))
+        check_function(ran, [*self._preparations], name)
         arguments = preparation.with_outside(given)
         found = preparation.prepare(arguments, ran.workers, ran.force_parallel)
-        different = () if found is ran.prepared else differences(found, ran.prepared)
-        if different:
-            what = f"{name}.replay(): the plan of the run is not one for these arguments"
-            hint = "give the arguments of the run, with what they held before it"
-            raise PlanError(describe(what, why="; ".join(different), hint=hint))
+        check_plan(found, ran, name)
         returned = taken(session.with_threads(ran.workers, lambda threads: found.run(arguments, threads)), given)
         session.after_call()
         return cast(R, with_owners(returned))
@@ -346,7 +335,7 @@ class ParallelFunction(OtherRuns[P, R]):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle by name where other processes can import the function; else by value, with its source."""
-        if self.__module__ != "__main__" and _named(self.__module__, self.__qualname__) is self:
+        if self.__module__ != "__main__" and imported(self.__module__, self.__qualname__) is self:
             return self.__qualname__
         from orion.kernel.build.pickled import to_bytes
 
@@ -414,14 +403,6 @@ class ParallelFunction(OtherRuns[P, R]):
                 raise NotParallelError(f"{text}\n\n{prepared.plan}")
             self._warned.add(span)
             warn_in_users_line(SerialLoopWarning(f"{text} (see .explain())"))
-
-
-def _named(module: str, name: str) -> object:
-    """Return the object that another process gets by importing a module and looking up a name there."""
-    found: object = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
 
 
 @functools.lru_cache(maxsize=64)

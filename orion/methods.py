@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from types import FunctionType
 
 from orion.errors import ArgumentError, UnsupportedLoopError, describe
@@ -55,3 +56,11 @@ def _hint(name: str, first: str, attributes: list[str], rest: tuple[str, ...]) -
         f"write `@staticmethod` above `@orion.parallel_for`, `def {name}({', '.join(params)})` with these names in the "
         f"body, and call `{first}.{name}({', '.join(given)})`"
     )
+
+
+def imported(module: str, name: str) -> object:
+    """Return the object that another process gets by importing a module and looking up a name there."""
+    found: object = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found

@@ -1,17 +1,20 @@
-"""What keeps a call from running as an earlier one did: the difference of their plans, in words."""
+"""Check that a call runs as an earlier one did: if not, the difference of their plans is told in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from orion.dependence.inspection import Inspection
+from orion.errors import ArgumentError, PlanError, describe
 from orion.ir.assumed import Has, Held
+from orion.last_run import LastRun, Ran
 from orion.plan.plan import Inspected, LoopPlan
 from orion.planned import Plan
+from orion.prepare import Preparation
 from orion.prepared_call import Prepared
 from orion.runtime.prepared import PreparedLoop
 
@@ -20,6 +23,30 @@ MEASURED = frozenset({"ORN127", "ORN128", "ORN129"})
 
 TILES = ("order", "offsets", "need_offsets", "needs", "owner", "turn")
 """What the tiles of an inspection are."""
+
+
+def ran_in(run: object, name: str) -> Ran:
+    """Return what a run of the function of that name has kept. `ArgumentError` if it is no run."""
+    if not isinstance(run, LastRun):
+        hint = f"write `{name}.replay(run, …)` with `run = {name}.last_run` after the call"
+        raise ArgumentError(describe(f"{name}.replay(): the first argument is a run, not {run!r}", hint=hint))
+    return run.ran
+
+
+def check_function(ran: Ran, preparations: Sequence[Preparation], name: str) -> None:
+    """Raise PlanError unless the run is one of the function as it is now, which has these preparations."""
+    if ran.preparation not in preparations:
+        what = f"{name}.replay(): the run is one of another function, or of other code"
+        raise PlanError(describe(what, hint=f"give a `{name}.last_run` of this function as it is now"))
+
+
+def check_plan(found: Prepared, ran: Ran, name: str) -> None:
+    """Raise PlanError unless a call is planned as the run was."""
+    different = () if found is ran.prepared else differences(found, ran.prepared)
+    if different:
+        what = f"{name}.replay(): the plan of the run is not one for these arguments"
+        hint = "give the arguments of the run, with what they held before it"
+        raise PlanError(describe(what, why="; ".join(different), hint=hint))
 
 
 def differences(now: Prepared, before: Prepared) -> tuple[str, ...]:
