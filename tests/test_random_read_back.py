@@ -104,6 +104,8 @@ class Maker:
 
     def read(self):
         at = self.own()
+        if self.is_scan and self.random.random() < 0.4:
+            return self.pick("x[i]", "y[i]", "x[i] - y[i]", "abs(y[i])")
         return self.pick(
             f"b[{at}]", f"b[{at}]", f"c[{at}]", f"get(b, {at})", f"min(b[{at}], x[i])", "e[0]",
             "e[k - 2]", f"B[{at}, 0]", f"B[{at}][1]", f"np.sum(B[{at}])", f"B[{at}].max()", f"B[{at}, -1]",
@@ -168,7 +170,7 @@ class Maker:
 
 def arguments(n, seed):
     rng = np.random.default_rng(seed)
-    dtype = ("float64", "float64", "int64")[seed % 3]
+    dtype = ("float64", "float64", "int64")[seed // 4 % 3]
     made = {name: rng.integers(-3, 4, n + 4).astype(dtype) for name in "xybcd"}
     made |= {"f": rng.integers(-1, 2, n + 4).astype(dtype), "e": np.ones(1, dtype)}
     return made | {"B": rng.integers(-3, 4, (n + 4, 3)).astype(dtype), "k": 2, "n": n}
