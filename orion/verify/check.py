@@ -10,6 +10,7 @@ copies. Reads and writes are read from the text here (`orion.verify.reading`), a
     arrays and scalars of which there are several may be so              `private`, `sums`, `copied`, `scalars`
     arrays live where iterations touch them                              `placed`
     iterations after the end of a loop may run                           `early_exits`
+    passes over blocks of a scan have all statements that they need      `scans`
     updates of buffers are all applied, and in time                      `relaxed`
     workers that pull copies together do not wait for ever               `replicas`
     subscripts that kernels do not look at lie inside of their arrays    `inside`
@@ -92,6 +93,7 @@ from orion.verify.reading import Reader
 from orion.verify.relaxed import prove_relaxed
 from orion.verify.replicas import prove_replicas
 from orion.verify.scalars import prove_scalars
+from orion.verify.scans import prove_scans
 from orion.verify.statements import Source, live_after
 from orion.verify.sums import prove_own_copies, prove_shape, prove_sums
 from orion.verify.text import prove_text, source_of
@@ -222,6 +224,8 @@ class _Checker:
             if not isinstance(loop.form, Reordered | ReorderedSingle):  # those have their text in one program alone
                 prove_nest(replace(loop.nest, number=number), number, self.apart)
         self.prove_program()
+        if self.plan.program.function.in_blocks:
+            prove_scans(self.plan.program.function, infer_types(self.plan.program.function, self.types))
         sources: dict[int, Source] = {}
         for whole in source_plans(self.plan):
             if isinstance(whole.form, Merged):
