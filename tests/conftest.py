@@ -68,6 +68,7 @@ def no_code_of_earlier_texts(monkeypatch):
 def wide_terminal(monkeypatch):
     """Plans are as wide as they are at most, whatever libraries and earlier tests say of the terminal in `COLUMNS`."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    os.unsetenv("COLUMNS")  # readline sets it for processes that are started, and `os.environ` does not show it
 
 
 @pytest.fixture(autouse=True)

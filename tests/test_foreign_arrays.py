@@ -387,6 +387,24 @@ def test_what_cannot_be_viewed(make, what, help, function):
         assert help in text
 
 
+@orion.parallel_for
+def raised(a, by):
+    for i in range(a.shape[0]):
+        a[i] += by
+
+
+@pytest.mark.parametrize(
+    ("call", "x"),
+    [(double, WithGradients(NUMBERS.copy())), (lambda x: raised(np.ones(5), x), ByDlpack(np.array(3.0)))],
+    ids=["gradients", "no dimensions"],
+)  # fmt: skip
+def test_what_is_to_be_passed_is_taken(call, x):
+    with pytest.raises(orion.ArgumentError) as caught:
+        call(x)
+    (passed,) = re.findall("pass [^`]*`([^`]+)`", str(caught.value))
+    call(eval(passed, {"np": np, "x": x}))
+
+
 def test_a_device_array_is_brought_and_taken_back():
     x = OnDevice(NUMBERS.copy())
     with pytest.raises(orion.ArgumentError) as caught:

@@ -68,7 +68,8 @@ def test_a_loop_is_long_or_short_at_its_sizes():
     a = np.ones((2000, 3))
 
     def text(first, end):
-        return preparation.kernel_source({"a": a, "b": a.copy(), "first": first, "end": end, "by": 0}, 1, False)
+        arguments = {"a": a, "b": a.copy(), "first": first, "end": end, "by": 0}
+        return [kernel.text for kernel in preparation.kernels(arguments, 1, False)]
 
     assert text(0, 10) == text(0, 15)
     assert text(0, 1024) == text(0, 2000)
