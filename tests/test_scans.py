@@ -349,7 +349,7 @@ def test_factors_that_grow_past_all_numbers(any_size):
 def test_the_plan_says_that_sums_are_rounded_in_blocks(any_size):
     with orion.session(workers=2, force_parallel=True):
         said = str(orion.parallel_for(prefix).plan(*given()))
-    assert "each block of 2048 iterations begins with" in " ".join(said.split())
+    assert "a first pass over its blocks of 2,048 iterations" in " ".join(said.split())
     assert "fastmath=False" in said
 
 
