@@ -188,6 +188,7 @@ def test_random_loops_that_read_back_are_pythons(seed):
 
 def test_rewrites_are_taken_for_some():
     """The generator reaches what it is for, and what it must not be taken for."""
-    made = [*plans((defined(Maker(seed).function()), arguments(LONG, seed)) for seed in range(60 * TIMES))]
-    assert sum("scans" in rewritten(plan) for plan in made) >= 2 * TIMES
-    assert sum(plan.is_parallel for plan in made) >= 10 * TIMES
+    makers = ((Maker(seed), seed) for seed in range(60 * TIMES))
+    made = [*plans((defined(one.function()), arguments(LONG, seed)) for one, seed in makers if one.is_scan)]
+    assert sum("scans" in rewritten(plan) for plan in made) >= TIMES
+    assert sum(plan.is_parallel for plan in made) >= 3 * TIMES
