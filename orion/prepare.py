@@ -72,6 +72,7 @@ from orion.runtime.prepared import PreparedLoop, PreparedProgram
 from orion.runtime.session import Session, current_session
 from orion.runtime.shown import Properties
 from orion.typing.integers_at_call import integers_at_call
+from orion.verify.scans import prove_scans
 
 KEPT, KEPT_LARGE = 64, 8
 """How many prepared runs one function keeps, and how many of those that may take much memory; the least recently used
@@ -458,6 +459,7 @@ class Preparation:
     def _make(self, call: Call, inspected: InspectedLoops) -> Prepared:
         typed, plan = call.typed, self._plan(call, inspected)
         made = executed(typed, plan)
+        prove_scans(made.program.function, typed.typing_of(plan.function))
         kernels = kernels_of(typed, plan, made, self._options.fastmath)
         loops = tuple(
             PreparedLoop(loop, plan.proved_schedule(loop), kernel)

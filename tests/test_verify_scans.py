@@ -123,3 +123,21 @@ def test_a_way_out_of_an_inner_loop_is_seen(planned):
     body = expand(function.body, lambda one: (one, Break(one.span)) if given_to("w")(one) else (one,))
     with pytest.raises(PlanError, match="may leave its iterations early"):
         check(replace(function, body=body), types)
+
+
+def reads_back(x, out):
+    s = 0.0
+    for i in range(len(x)):
+        out[i] = s
+        z = out[i]
+        s = 0.5 * s + 0.1 * z + x[i]
+
+
+def test_a_call_does_not_run_passes_that_lack_statements(monkeypatch):
+    """Though the rewrite finds them right: a call refuses what it cannot prove, and does not compute wrong numbers."""
+    scans_of = find.scans_of
+    monkeypatch.setattr(find, "scans_of", lambda body, names, written: scans_of(body, names, ()))
+    for module, name, value in ((apply, "LEAST_NS", 1), (find, "MEMORY_NS", 0.0), (find, "GAIN", 0.0)):
+        monkeypatch.setattr(module, name, value)
+    with orion.session(workers=2, force_parallel=True), pytest.raises(PlanError, match="pass"):
+        orion.parallel_for(reads_back)(np.ones(30_000), np.zeros(30_000))
