@@ -28,7 +28,7 @@ TUTORIALS = sorted(path for path in (DOCS / "tutorials").glob("*.md") if path.st
 MOST_SECONDS = 900
 """For a build on a machine that does much else."""
 
-VARIABLE = re.compile(r"\bORION_[A-Z][A-Z_]*\b")
+VARIABLE = re.compile(r"\bORION_[A-Z][A-Z0-9_]*\b")
 LOADED = {"script": "src", "link": "href", "img": "src"}
 """What a page loads by itself, by elements and their attributes."""
 
