@@ -338,6 +338,28 @@ def test_a_loop_inside_another_is_no_race_as_numba_runs_it_serially(capsys):
     assert not outer["nested"]
 
 
+UPDATES = ["s = s | (x[j] > 0.5)", "s |= x[j] > 0.5", "s &= x[j] < 0.5", "s = x[j] - s"]
+"""Updates that Numba refuses in the outer loop over `prange`, and compiles in an inner one."""
+
+INNER = """from numba import njit, prange
+@njit(parallel=True)
+def f(out, x, m):
+    for i in prange(len(out)):
+        s = False
+        for j in prange(m):
+            UPDATE
+        out[i] = s
+"""
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_an_inner_loop_may_update_a_name_as_numba_refuses_elsewhere(update, capsys):
+    _, inner = audited(capsys, INNER.replace("UPDATE", update))
+    assert (inner["verdict"], inner["code"]) == ("conditional", "AUD114")
+    (alone,) = audited(capsys, INNER.replace("UPDATE", update).replace("for i in prange", "for i in range"))
+    assert (alone["verdict"], alone["code"]) == ("unknown", "AUD125")
+
+
 def test_a_loop_that_one_thread_runs_is_no_race(capsys):
     (found,) = audited(capsys, RACE.replace("    for i", "    set_num_threads(1)\n    for i"))
     assert (found["verdict"], found["code"]) == ("conditional", "AUD115")

@@ -38,7 +38,7 @@ def judge(site: Site, module: Module, names: frozenset[str], source: SourceText)
         reason = f"`{word}` in line {leaving.lineno} ends the loop: Numba runs it serially, or refuses it"
         return Finding(Verdict.UNKNOWN, "AUD125", reason)
     function = site.around[-1] if site.around else None
-    scalars = scalars_of(site.loop, function, iterations_of(site.loop), source)
+    scalars = scalars_of(site.loop, function, iterations_of(site.loop), source, is_inner=site.is_inner)
     found = [*scalars.findings, *of_arrays(site, module, names, source, scalars)]
     return combined(found, site)
 

@@ -35,11 +35,17 @@ class Scalars:
 
 
 def scalars_of(
-    loop: ast.For, function: ast.FunctionDef | None, iterations: tuple[str, str], source: SourceText
+    loop: ast.For,
+    function: ast.FunctionDef | None,
+    iterations: tuple[str, str],
+    source: SourceText,
+    *,
+    is_inner: bool = False,
 ) -> Scalars:
-    """Return the roles of the names that a loop over `prange` assigns. `iterations` are the texts of two of them."""
+    """Return the roles of the names that a loop over `prange` assigns. `iterations` are the texts of two of them.
+    `is_inner` is whether the loop stands in another one over `prange`."""
     flow = flow_of(loop)
-    reader = _Reader(loop, function, flow, iterations, source)
+    reader = _Reader(loop, function, flow, iterations, source, is_inner)
     reductions, findings = set[str](), list[Finding]()
     variable = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
     for name in flow.writes:
@@ -62,6 +68,7 @@ class _Reader:
     flow: Flow
     iterations: tuple[str, str]
     source: SourceText
+    is_inner: bool
 
     # ------------------------------------------------------------ reductions
 
@@ -86,7 +93,7 @@ class _Reader:
         """Return what a name that is no reduction makes of the loop."""
         use = self.flow.exposed.get(name)
         writes = self.flow.writes[name]
-        if use is not None and self.recurs(name):
+        if use is not None and self.recurs(name) and not self.is_inner:  # Numba takes an inner loop for `range`
             reason = (
                 f"Numba refuses the update of `{name}`: it is no sum, product, `max` or `min` of `{name}` and a value"
             )
