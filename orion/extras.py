@@ -42,7 +42,7 @@ def _trouble(package: str) -> str:
     if package not in sys.modules and find_spec(package) is None:
         return "which is not installed"
     least, found = least_version(package), _installed(package)
-    if _numbers(found) < _numbers(least) and found:
+    if _numbers(found) and _numbers(found) < _numbers(least):
         return f"version {least} or later, and {found} is installed"
     return ""
 

@@ -402,7 +402,7 @@ def test_what_is_to_be_passed_is_taken(call, x):
     with pytest.raises(orion.ArgumentError) as caught:
         call(x)
     (passed,) = re.findall("pass [^`]*`([^`]+)`", str(caught.value))
-    call(eval(passed, {"np": np, "x": x}))
+    call(eval(passed, {"np": np, "x": x, "by": x}))
 
 
 def test_a_device_array_is_brought_and_taken_back():

@@ -109,7 +109,4 @@ def _compiled(source: KernelSource, cpu: Cpu, folder: Path) -> Made:
 
 
 if __name__ == "__main__":
-    import orion
-
-    assert orion.__version__
     main(sys.argv[1])
