@@ -91,6 +91,27 @@ def one_element_long(out, x):
     made = np.zeros(1)
     for i in prange(len(made)):
         out[0] += x[i]
+
+def remainder(out, x, n):
+    rest = n % 2
+    for i in prange(rest):
+        out[0] += x[i]
+
+def chosen_trips(out, x, n):
+    few = n if n < 2 else 1
+    for i in prange(few):
+        out[0] += x[i]
+
+def pair_of_bounds(out, x, k):
+    before = 0.0
+    for i in prange(k, k + 1):
+        out[i] = before
+        before = x[i]
+
+def short_loop_around(out, x):
+    for t in range(2):
+        for i in prange(t):
+            out[0] += x[i]
 """
 
 UNKNOWN = """

@@ -25,17 +25,23 @@ def limit_of(site: Site, sizes: int = FEWEST) -> ast.AST | None:
     """Return what may keep a loop of a function from being run at these sizes, or with two trips; None where there is
     no such.
 
-    That is a comparison with a number as small as these, `min` with one, or an array with such an extent.
+    That is a comparison with a number as small as these, such a number itself, `min` with one, a remainder, or an array
+    with such an extent.
     """
     largest = max(sizes, FEWEST)
     for function in site.around[-1:]:
         limited = _names(site.loop.iter)
+        if _is_short(site.loop.iter, largest):
+            return site.loop
         for _ in range(4):
             for node in ast.walk(function):
                 match node:
                     case ast.Assign(targets, value) if limited & set().union(*map(_names, targets)):
                         limited |= _names(value)
-                        if any(_is_small(one, largest) for one in _bounds_in(value)):
+                        if _may_be_small(value, largest):
+                            return node
+                    case ast.For(target, ast.Call(_, [*_, stop])) if node is not site.loop:
+                        if limited & _names(target) and _is_small(stop, largest):
                             return node
         for test, holds in _tests(function.body, site.loop):
             if test is None:
@@ -43,6 +49,25 @@ def limit_of(site: Site, sizes: int = FEWEST) -> ast.AST | None:
             if limited & _names(test) and _is_limiting(test, largest, holds=holds):
                 return test
     return None
+
+
+def _is_short(iterated: ast.expr, largest: int) -> bool:
+    """Whether a range may have few items, by the expressions of its bounds alone."""
+    match iterated:
+        case ast.Call(_, [start, ast.BinOp(left, ast.Add(), width)]) if ast.dump(left) == ast.dump(start):
+            return _may_be_small(width, largest)
+        case ast.Call(_, [stop]) if not isinstance(stop, ast.Constant):
+            return _may_be_small(stop, largest)
+        case _:
+            return False
+
+
+def _may_be_small(value: ast.expr, largest: int) -> bool:
+    """Whether an expression shows that its value may be small at all sizes: a number, a remainder, or a choice."""
+    if _is_small(value, largest) or any(_is_small(one, largest) for one in _bounds_in(value)):
+        return True
+    parts = [getattr(one, "op", one) for one in ast.walk(value)]
+    return any(isinstance(part, ast.Mod | ast.BitAnd | ast.RShift | ast.Compare) for part in parts)
 
 
 def _bounds_in(value: ast.expr) -> Iterator[ast.expr]:
