@@ -4,6 +4,8 @@ import textwrap
 
 import numpy as np
 
+from tests.audit_doubtful import CONDITIONAL, UNKNOWN
+
 rng = np.random.default_rng(5)
 ARGUMENTS = {
     **{name: rng.random(12) for name in ("a", "b", "x", "y", "out", "h", "w", "tmp")},
@@ -184,6 +186,24 @@ def helped(A, out, n):
 def recursive(A, out, n):
     for i in prange(n):
         out[i] = depth(A[i], 3)
+
+def vector_sum(A, n):
+    acc = np.zeros(12)
+    for i in prange(n):
+        acc += A[i]
+    return acc
+
+def vector_product(A, n):
+    acc = np.ones(12)
+    for i in prange(n):
+        acc *= A[i] + 0.5
+    return acc
+
+def made_by_helper(a, n):
+    made = fresh(a, n)
+    for i in prange(n - 1):
+        made[i] = a[i + 1]
+    return made
 """
 
 RACES = """
@@ -324,135 +344,6 @@ def alias(x, n):
         y[i] = x[i - 1]
 """
 
-CONDITIONAL = """
-def histogram(h, p):
-    for i in prange(len(p)):
-        h[p[i]] += 1.0
-
-def scattered(out, x, p):
-    for i in prange(len(p)):
-        out[p[i]] = x[i]
-
-def shifted(a, k, n):
-    for i in prange(n):
-        a[i + k] = a[i]
-
-def chunks(starts, x, out):
-    for c in prange(len(starts) - 1):
-        for i in range(starts[c], starts[c + 1]):
-            out[i] = 2 * x[i]
-
-def guarded(x, out, n):
-    for i in prange(n):
-        if x[i] > 0.5:
-            out[0] = x[i]
-
-def found(x, n):
-    f = False
-    for i in prange(n):
-        if x[i] > 0.5:
-            f = True
-    return f
-
-def best(x, n):
-    b = 0.0
-    at = 0
-    for i in prange(n):
-        if x[i] > b:
-            b = x[i]
-            at = i
-    return at
-
-def kept(x, out, n):
-    t = 0.0
-    for i in prange(n):
-        if x[i] > 0.5:
-            t = x[i]
-        out[i] = t
-
-def windows(out, x, n, m):
-    for i in prange(n):
-        for j in range(m):
-            out[i + j] = x[i + j]
-
-def behind(out, x, n):
-    for i in prange(n):
-        out[i - 1] = x[i]
-
-def asked(a, k, n):
-    for i in prange(1, n):
-        if k > 5:
-            a[i] = a[i - 1]
-"""
-
-UNKNOWN = """
-def called(A, out, n):
-    for i in prange(n):
-        out[i] = not_there(A[i])
-
-def passed(x, out, n, function):
-    for i in prange(n):
-        out[i] = function(x[i])
-
-def same_value(out, x, n):
-    for i in prange(n):
-        out[i // 2] = x[i // 2]
-
-def quadratic(out, x, n):
-    for i in prange(n):
-        out[i * i % 7] = x[i]
-
-def left(x, n):
-    for i in prange(n):
-        if x[i] > 2:
-            break
-
-def returned(x, n):
-    for i in prange(n):
-        if x[i] > 2:
-            return i
-    return 0
-
-def smoothed(x, n):
-    v = 0.0
-    for i in prange(n):
-        v = 0.5 * v + x[i]
-    return v
-
-def appended(x, n):
-    found = []
-    for i in prange(n):
-        found.append(x[i])
-    return found
-
-def stored_keys(x, n):
-    found = {}
-    for i in prange(n):
-        found[i] = x[i]
-    return found
-
-def one_of_two(a, x, n, k):
-    y = x if k > 1 else a
-    for i in prange(1, n):
-        y[i] = x[i - 1]
-
-def compacted(x, out, n):
-    j = 0
-    for i in prange(n):
-        if x[i] > 0.5:
-            out[j] = x[i]
-            j += 1
-    return j
-
-def by_thread(x, out, n):
-    for i in prange(n):
-        out[numba.get_thread_id()] += x[i]
-
-def written_by_helper(A, n):
-    for i in prange(n):
-        not_there_either(A, i)
-"""
-
 HELPERS = """
 @njit
 def norm(v):
@@ -466,11 +357,35 @@ def depth(v, n):
     if n == 0:
         return v[0]
     return depth(v, n - 1) + 1.0
+
+@njit
+def fresh(v, n):
+    made = np.zeros(n)
+    for q in range(n):
+        made[q] = v[0]
+    return made
+
+@njit
+def tail(v):
+    return v[1:]
+
+@njit
+def two_views(v):
+    return v[1:], v[:-1]
+
+@njit
+def writes_third(v, third):
+    np.add(v, 1.0, third)
+    return v[0]
+
+@vectorize
+def doubled(q):
+    return q * 2
 """
 
 HEAD = """import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit, prange, vectorize
 """
 
 EXPECTED = {"parallel": PARALLEL, "race": RACES, "conditional": CONDITIONAL, "unknown": UNKNOWN}
@@ -494,7 +409,7 @@ def whole_file() -> str:
 
 def function_of(name: str, loop: object = range):
     """A program as a function, whose `prange` is this."""
-    scope = {"np": np, "njit": lambda f: f, "prange": loop}
+    scope = {"np": np, "njit": lambda f: f, "vectorize": lambda f: f, "prange": loop}
     exec(HELPERS + programs()[name][1], scope)  # the text is ours
     return scope[name]
 

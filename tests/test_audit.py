@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 import sys
 import textwrap
@@ -242,6 +243,15 @@ def test_files_that_cannot_be_parsed_are_listed_and_do_not_stop_the_rest(capsys)
     assert [Path(one["file"]).name for one in data["loops"]] == ["latin.py"]
     names = {Path(one["file"]).name for one in data["unreadable"]}
     assert names == {"broken.py", "bytes.py", "cookie.py", "nul.py", "deep.py"}
+
+
+def test_a_pipe_is_not_waited_for(capsys):
+    os.mkfifo("pipe.py")
+    Path("race.py").write_text(RACE)
+    data = json.loads(audit(capsys, ".", "--json")[1])
+    assert [one["verdict"] for one in data["loops"]] == ["race"]
+    assert [one["file"] for one in data["unreadable"]] == ["pipe.py"]
+    assert main(["audit", ""]) == 2
 
 
 def test_an_installed_package_is_found_by_its_name_without_import(capsys, monkeypatch):

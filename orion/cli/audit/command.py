@@ -10,7 +10,7 @@ from time import perf_counter
 
 from orion.cli.audit.files import files_of, holds_loops, read_parts, source_of
 from orion.cli.audit.find import find_loops, prange_names
-from orion.cli.audit.judge import judge
+from orion.cli.audit.judge import bounded, judge
 from orion.cli.audit.modules import Library
 from orion.cli.audit.report import Report
 from orion.cli.audit.values import Audited, Finding, Unreadable, Verdict
@@ -49,6 +49,7 @@ def _loops_of(path: Path, library: Library) -> Iterator[Audited]:
             continue
         module = library.module(part, path.resolve())
         names, source = prange_names(part.tree), source_of(part.file)
+        written = {(site.line, site.loop.col_offset): site for site in sites}
         for site in find_loops(module.tree, part.file):
             began = perf_counter()
             if began > end:
@@ -56,6 +57,8 @@ def _loops_of(path: Path, library: Library) -> Iterator[Audited]:
                 finding = Finding(Verdict.UNKNOWN, "AUD124", late)
             else:
                 finding = _judged(partial(judge, site, module, names, source))
+                own = written.get((site.line, site.loop.col_offset), site)
+                finding = _judged(partial(bounded, finding, own))
             yield Audited(site, finding, source.line(site.line).strip(), perf_counter() - began)
 
 

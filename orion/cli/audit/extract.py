@@ -10,9 +10,11 @@ import ast
 import builtins
 import copy
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from types import CodeType, FunctionType
 
 from orion.cli.audit.find import is_prange_call
+from orion.cli.audit.fresh import SIZES, Finder, is_fresh
 from orion.cli.audit.modules import Module
 from orion.cli.audit.purity import Opaque
 from orion.cli.audit.scalars import Scalars
@@ -23,13 +25,6 @@ from orion.source import SourceText
 
 NAME = "audited"
 MAKERS = frozenset({"zeros", "ones", "empty", "full"})
-SHARING = frozenset({
-    "reshape", "ravel", "view", "transpose", "squeeze", "swapaxes", "asarray", "ascontiguousarray", "atleast_1d",
-    "atleast_2d", "asfortranarray",
-})  # fmt: skip
-"""Calls that may return memory of an argument."""
-
-
 Part = tuple[str | int, ...]
 """A name, and numbers of items in what it stands for."""
 
@@ -57,11 +52,13 @@ def extract(
 ) -> Extracted:
     """Return the loop of a site as a function; `names` are those of `prange`. With `opaque`, values stand for calls of
     helpers that only read, and of these functions of NumPy."""
-    context = Context(site.around[-1] if site.around else None, site.loop)
+    context = Context(site.around[-1] if site.around else None, site.loop, partial(module.definition, site.around))
     outer = {name for one in site.around for name in (*_parameters(one), *_stored(one))}
     loop = with_ranges(copy.deepcopy(site.loop), names)
     if opaque is not None:
-        loop = ast.fix_missing_locations(Opaque(module, site.around, loop, opaque).visit(loop))
+        reader = Opaque(module, site.around, loop, opaque)
+        reader.written |= context.sharing(reader.written)
+        loop = ast.fix_missing_locations(reader.visit(loop))
     own = (scalars.assigned | _targets(loop)) - scalars.exposed
     read = _read(loop) - own
     sizes = context.sizes_for(read)
@@ -150,8 +147,8 @@ def _read(node: ast.AST) -> set[str]:
 class Context:
     """What the function around a loop does before it, as far as the loop's names are concerned."""
 
-    def __init__(self, function: ast.FunctionDef | None, loop: ast.For) -> None:
-        self.function, self.loop = function, loop
+    def __init__(self, function: ast.FunctionDef | None, loop: ast.For, find: Finder) -> None:
+        self.function, self.loop, self.find = function, loop, find
         self.bound = set(_parameters(function)) if function else set()
         self.values: dict[str, list[ast.expr | None]] = {name: [None] for name in self.bound}
         self.before: list[ast.stmt] = list(_before(function.body, loop)) if function else []
@@ -220,6 +217,8 @@ class Context:
                         | ast.Call(ast.Name("dict" | "Dict"))
                     ):
                         found[name] = "a dictionary"
+                    case ast.Tuple():
+                        found[name] = "a tuple"
                     case ast.Set() | ast.SetComp() | ast.Call(ast.Name("set")):
                         found[name] = "a set"
                     case (
@@ -231,14 +230,29 @@ class Context:
                         found[name] = "a list"
         return found
 
+    def sharing(self, names: set[str]) -> set[str]:
+        """Return the names that may share memory with some of these."""
+        roots = self.roots()
+        own = [roots[name] for name in names if name in roots]
+        return {name for name, parts in roots.items() if any(may_share(parts, one) for one in own)}
+
+    def numbered(self) -> set[str]:
+        """Return the names whose items of different numbers are apart: parameters and their items."""
+        found = set(self.values)
+        for _ in range(4):
+            found = {name for name in found if all(_is_item(value, found) for value in self.values[name])}
+        return found
+
     def roots(self) -> dict[str, frozenset[Part]]:
         """Return the parts of which each name may be a view, or another name."""
         roots: dict[str, set[Part]] = {name: {(name,)} for name in self.values}
+        numbered = self.numbered()
         for _ in range(4):
             for name, values in self.values.items():
                 for value in values:
-                    for first, *rest in _shared(value):
-                        roots[name] |= {(*one, *rest) for one in roots.get(str(first), {(first,)}) if len(one) < 6}
+                    for first, *rest in _shared(value, self.find):
+                        items = rest if first in numbered else ()
+                        roots[name] |= {(*one, *items) for one in roots.get(str(first), {(first,)}) if len(one) < 6}
         return {
             name: frozenset(one for one in found if one != (name,) or len(found) == 1) for name, found in roots.items()
         }
@@ -279,8 +293,9 @@ def _given(statement: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
             yield name, value
         case ast.AugAssign(ast.Name(name)):
             yield name, None
-        case ast.For(target) | ast.comprehension(target):
-            yield from ((name, None) for name in _names(target))
+        case ast.For(target, iterated) | ast.comprehension(target, iterated):
+            whole = None if is_fresh(iterated) else ast.Subscript(iterated, ast.Name(""), ast.Load())
+            yield from ((name, whole) for name in _names(target))
         case ast.NamedExpr(ast.Name(name), value):
             yield name, value
         case ast.withitem(optional_vars=ast.expr() as target):
@@ -344,26 +359,37 @@ def _rank_of_shape(shape: ast.expr) -> int:
             return 0
 
 
-def _shared(value: ast.expr | None) -> Iterator[Part]:
+def _is_item(value: ast.expr | None, numbered: set[str]) -> bool:
+    match value:
+        case None | ast.Name():
+            return value is None or value.id in numbered
+        case ast.Subscript(base, ast.Constant(int())):
+            return _is_item(base, numbered)
+        case _:
+            return False
+
+
+def _shared(value: ast.expr | None, find: Finder) -> Iterator[Part]:
     """The parts that a value may share memory with: a name, and the numbers of items, which are apart."""
+    parts: list[ast.expr] = []
     match value:
         case ast.Name(name):
             yield (name,)
-        case ast.Subscript(base, ast.Constant(int(place))):
-            yield from ((*one, place) for one in _shared(base))
-        case ast.Subscript(base) | ast.Attribute(base) | ast.Starred(base):
-            yield from _shared(base)
+        case ast.Subscript(ast.Name() | ast.Subscript() as base, ast.Constant(int(place))):
+            yield from ((*one, place) for one in _shared(base, find))
+        case ast.Attribute(_, name) if name in SIZES:
+            return
+        case ast.Subscript(base) | ast.Attribute(base) | ast.Starred(base) | ast.NamedExpr(_, base):
+            parts = [base]
         case ast.Tuple(items) | ast.List(items) | ast.BoolOp(_, items):
-            for item in items:
-                yield from _shared(item)
+            parts = items
         case ast.IfExp(_, then, orelse):
-            yield from _shared(then)
-            yield from _shared(orelse)
-        case ast.Call(ast.Attribute(base, method), arguments) if method in SHARING:
-            for part in (base, *arguments[:1]):
-                yield from _shared(part)
-        case ast.NamedExpr(_, inner):
-            yield from _shared(inner)
+            parts = [then, orelse]
+        case ast.Call(function, arguments, keywords) if not is_fresh(value, find):
+            owner = [function.value] if isinstance(function, ast.Attribute) else []
+            parts = [*owner, *arguments, *(one.value for one in keywords)]
+    for part in parts:
+        yield from _shared(part, find)
 
 
 def may_share(one: frozenset[Part], other: frozenset[Part]) -> bool:

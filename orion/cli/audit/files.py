@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.machinery
 import linecache
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ WORD = b"prange"
 
 def files_of(target: str) -> tuple[list[Path], tuple[Path, ...]]:
     """Return the files of a target, and the folders that its packages lie in. `UsageError` where there is no such."""
+    if not target:
+        raise UsageError("the path is empty")
     path = Path(target)
     if path.is_dir():
         return list(_below(path)), (path.resolve(), _root_of(path.resolve()))
@@ -69,7 +72,10 @@ def _installed(name: str) -> Path | None:
 def holds_loops(path: Path) -> bool:
     """Whether a file may have loops over `prange`. Raises `LoadError` where it cannot be read."""
     try:
-        if path.stat().st_size > MAX_BYTES:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe may never end
+            raise LoadError(f"{path} is no regular file")
+        if about.st_size > MAX_BYTES:
             raise LoadError(f"{path} is larger than {MAX_BYTES // 1_000_000} MB")
         data = path.read_bytes()
     except OSError as error:

@@ -15,6 +15,7 @@ from orion.cli.audit.purity import OPAQUE
 from orion.cli.audit.races import Races
 from orion.cli.audit.scalars import Scalars, scalars_of
 from orion.cli.audit.stores import only_constant
+from orion.cli.audit.trips import is_single, limit_of
 from orion.cli.audit.values import Finding, Site, Verdict
 from orion.cli.audit.words import race_finding
 from orion.dependence.access import Dependence
@@ -66,6 +67,19 @@ def combined(findings: Sequence[Finding], site: Site) -> Finding:
     return Finding(Verdict.PARALLEL, notes=notes)
 
 
+def bounded(found: Finding, site: Site) -> Finding:
+    """Return a verdict as it is, or, for a race, that the function of the loop may bound it to one trip. The site is
+    that of the file's own text, with `assert` and `raise`."""
+    if found.race is None:
+        return found
+    limit = limit_of(site, max(found.race.sizes.values(), default=0))
+    if limit is None:
+        return found
+    line = getattr(limit, "lineno", site.line)
+    reason = f"line {line} may keep the loop from sizes at which iterations conflict: {found.reason}"
+    return Finding(Verdict.CONDITIONAL, "AUD110", reason, "the loop makes one trip at most", found.hint)
+
+
 def has_one_thread(site: Site) -> bool:
     """Whether the function of a loop calls `set_num_threads(1)`."""
     for call in (one for function in site.around[-1:] for one in ast.walk(function) if isinstance(one, ast.Call)):
@@ -73,15 +87,6 @@ def has_one_thread(site: Site) -> bool:
             case ast.Call(ast.Name("set_num_threads") | ast.Attribute(_, "set_num_threads"), [ast.Constant(1)]):
                 return True
     return False
-
-
-def is_single(loop: ast.For) -> bool:
-    """Whether the range of a loop, written out in numbers, has one item at most."""
-    try:
-        numbers = [ast.literal_eval(one) for one in loop.iter.args] if isinstance(loop.iter, ast.Call) else []
-        return bool(numbers) and len(range(*numbers)) <= 1
-    except (ValueError, TypeError, OverflowError):
-        return False
 
 
 def iterations_of(loop: ast.For) -> tuple[str, str]:
@@ -145,7 +150,7 @@ def of_model(model: Model, extracted: Extracted, scalars: Scalars, loop: ast.For
     carried = [name for name in carried_scalars(model) if name not in scalars.reductions | scalars.settled]
     if carried and not scalars.findings:
         yield Finding(Verdict.UNKNOWN, "ORN104", f"`{carried[0]}` may carry a value from one iteration to the next")
-    dependences = model.dependences()
+    dependences = tuple(one for one in model.dependences() if one.array not in scalars.reductions)
     races = Races(model)
     race = races.first(dependences)
     if race is not None:

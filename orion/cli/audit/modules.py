@@ -149,6 +149,11 @@ class Module:
             case _:
                 return None
 
+    def definition(self, around: tuple[ast.FunctionDef, ...], call: ast.Call) -> ast.FunctionDef | None:
+        """Return the definition of the function that a call names, if its source is found."""
+        found = self.find(call.func.id, around) if isinstance(call.func, ast.Name) else self.find_in(call.func)
+        return None if found is None else found[1]
+
     def function(self, definition: ast.FunctionDef, around: tuple[ast.FunctionDef, ...], depth: int) -> FunctionType:
         """Return a function that has this definition, and nothing in its head that could run code."""
         if id(definition) not in self.made:

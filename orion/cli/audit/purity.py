@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from orion.cli.audit.fresh import NUMPY, SUBMODULES, inputs_of, is_fresh
 from orion.cli.audit.modules import Module
 
 OPAQUE = "value_of_"
@@ -23,11 +24,6 @@ METHODS = frozenset({
     "mean", "min", "nonzero", "prod", "ravel", "repeat", "reshape", "round", "std", "sum", "transpose", "var",
 })  # fmt: skip
 WRITING = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "seed", "at", "save", "errstate"})
-SHARING = frozenset({
-    "asarray", "ascontiguousarray", "asfortranarray", "atleast_1d", "atleast_2d", "expand_dims", "ravel", "reshape",
-    "squeeze", "swapaxes", "transpose", "broadcast_to", "array_split", "split", "diag", "real", "imag", "flip",
-})  # fmt: skip
-NUMPY = frozenset({"np", "numpy", "math", "cmath"})
 MAX_FUNCTIONS = 60
 
 
@@ -49,23 +45,30 @@ def is_pure(module: Module, definition: ast.FunctionDef, around: tuple[ast.Funct
                 if isinstance(call.func, ast.Name)
                 else own.find_in(call.func)
             )
-            if found is None:
+            if found is None or not _fits(call, found[1]):
                 return False
             waiting.append(found)
     return True
 
 
+def _fits(call: ast.Call, definition: ast.FunctionDef) -> bool:
+    """Whether a call gives a function its own parameters only, and not an `out` of `vectorize` or `stencil`."""
+    head = definition.args
+    names = {one.arg for one in (*head.posonlyargs, *head.args, *head.kwonlyargs)}
+    return len(call.args) <= len(head.posonlyargs) + len(head.args) and all(one.arg in names for one in call.keywords)
+
+
 def is_harmless(call: ast.Call) -> bool:
     """Whether a call of NumPy, of Python itself or of an array's method writes nothing."""
-    if any(keyword.arg in ("out", None) for keyword in call.keywords):
+    if any(keyword.arg in ("copy", "out", None) for keyword in call.keywords):
         return False
     match call.func:
         case ast.Name(name):
             return name in BUILTINS
         case ast.Attribute(ast.Name(owner), name) if owner in NUMPY:
-            return name not in WRITING
-        case ast.Attribute(ast.Attribute(ast.Name(owner), _), name) if owner in NUMPY:
-            return name not in WRITING
+            return name not in WRITING and len(call.args) <= inputs_of(owner, name)
+        case ast.Attribute(ast.Attribute(ast.Name(owner), part), name) if owner in NUMPY:
+            return name not in WRITING and part in SUBMODULES
         case ast.Attribute(_, name):
             return name in METHODS
         case _:
@@ -86,7 +89,7 @@ def _writes_own(function: ast.FunctionDef) -> bool:
                 number = ast.Constant(0) if _is_range(iterated) else None
                 for name in _plain_names(target):
                     given.setdefault(name, []).append(number)
-    fresh = {name for name, values in given.items() if all(map(_is_fresh, values))}
+    fresh = {name for name, values in given.items() if all(map(is_fresh, values))}
     fresh -= {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
     return all(name in fresh for name in _changed(function))
 
@@ -103,21 +106,6 @@ def _changed(function: ast.FunctionDef) -> Iterator[str]:
             yield base.id if isinstance(base, ast.Name) and isinstance(node, ast.Subscript) else ""
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             yield node.target.id
-
-
-def _is_fresh(value: ast.expr | None) -> bool:
-    """Whether a value is a number or a new array."""
-    match value:
-        case ast.Constant() | ast.BinOp() | ast.Compare() | ast.UnaryOp():
-            return True
-        case ast.Call(ast.Attribute(ast.Name(owner), name)) if owner in NUMPY:
-            return name not in SHARING
-        case ast.Call(ast.Name("len" | "int" | "float" | "bool" | "abs" | "round")):
-            return True
-        case ast.Call(ast.Attribute(_, "copy" | "sum" | "mean" | "std" | "dot")):
-            return True
-        case _:
-            return False
 
 
 def _plain_names(target: ast.expr) -> list[str]:
@@ -141,7 +129,7 @@ class Opaque(ast.NodeTransformer):
         self, module: Module, around: tuple[ast.FunctionDef, ...], loop: ast.For, names: frozenset[str]
     ) -> None:
         self.module, self.around, self.names = module, around, names
-        self.written = written_names(loop)
+        self.written = self.written_names(loop)
         self.loops: list[str] = []
         self.count = 0
 
@@ -178,7 +166,28 @@ class Opaque(ast.NodeTransformer):
             found = self.module.find(call.func.id, self.around)
         else:
             found = self.module.find_in(call.func)
-        return found is not None and is_pure(*found)
+        return found is not None and _fits(call, found[1]) and is_pure(*found)
+
+    def written_names(self, loop: ast.For) -> set[str]:
+        """Return the names of what a loop changes in place, and of names that it gives what may be a view."""
+        found, given = set[str](), list[tuple[ast.expr, ast.expr]]()
+        for node in ast.walk(loop):
+            match node:
+                case ast.Subscript(value, ctx=ast.Store()) | ast.Attribute(value, ctx=ast.Store()):
+                    found |= _names(value)
+                case ast.AugAssign(ast.Name(name)):
+                    found.add(name)
+                case ast.Call() if not (is_harmless(node) or self.is_helper(node)):
+                    found |= _names(node)
+                case ast.Assign(targets, value):
+                    given += [(target, value) for target in targets]
+                case ast.For(target, value) if not _is_range(value):
+                    given.append((target, value))
+        for _ in range(3):
+            for target, value in given:
+                if found & set(_plain_names(target)) and not is_fresh(value):
+                    found |= _names(value)
+        return found
 
     def value(self, call: ast.Call) -> ast.expr:
         self.count += 1
@@ -191,16 +200,5 @@ class Opaque(ast.NodeTransformer):
         return made
 
 
-def written_names(loop: ast.For) -> set[str]:
-    """Return the names of what a loop changes in place, and of names that it gives what may be a view."""
-    found = set()
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found |= {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
-        elif isinstance(node, ast.Call) and not is_harmless(node):
-            found |= {""}
-    for _ in range(3):
-        for node in ast.walk(loop):
-            if isinstance(node, ast.Assign) and found & {name for one in node.targets for name in _plain_names(one)}:
-                found |= {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
-    return found
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}

@@ -71,7 +71,10 @@ class Races:
         stores = [self.store(end) for end in (one.source, one.sink)]
         if not all(store is not None and store.is_update for store in stores):
             return None
-        return self.conflict(one, self.map(one.source), self.map(one.sink), LOST)
+        found = self.conflict(one, self.map(one.source), self.map(one.sink), LOST)
+        if found is None or all(store is not None and store.accumulates for store in stores):
+            return found
+        return self.with_differences(one, found)
 
     def stale(self, one: Dependence) -> Conflict | None:
         """A read of an element that the reading iteration does not write, and another does."""
@@ -88,6 +91,10 @@ class Races:
         if one.kind != "output":
             return None
         found = self.conflict(one, self.map(one.source), self.map(one.sink), OVERWRITTEN)
+        return self.with_differences(one, found)
+
+    def with_differences(self, one: Dependence, found: Conflict | None) -> Conflict | None:
+        """Return a conflict of two stores where they are seen to be of different values."""
         first, second = self.references[id(one.source)], self.references[id(one.sink)]
         return found if found and self.differences.differ(first, second, found.met) else None
 

@@ -93,7 +93,10 @@ class _Reader:
         """Return what a name that is no reduction makes of the loop."""
         use = self.flow.exposed.get(name)
         writes = self.flow.writes[name]
-        if use is not None and self.recurs(name) and not self.is_inner:  # Numba takes an inner loop for `range`
+        if use is not None and any(_updated_in_tuple(write.statement, name) for write in writes):
+            reason = f"line {writes[0].node.lineno} may be a reduction of `{name}` to Numba"
+            yield Finding(Verdict.UNKNOWN, "AUD121", reason, hint=f"write `{name} += …` in a line of its own")
+        elif use is not None and self.recurs(name) and not self.is_inner:  # Numba takes an inner loop for `range`
             reason = (
                 f"Numba refuses the update of `{name}`: it is no sum, product, `max` or `min` of `{name}` and a value"
             )
@@ -188,6 +191,16 @@ def _updated(statement: ast.stmt, name: str) -> str | None:
             return _combined(value, name)
         case _:
             return None
+
+
+def _updated_in_tuple(statement: ast.stmt, name: str) -> bool:
+    """Whether an assignment to several names updates this one in a form that Numba knows."""
+    match statement:
+        case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
+            own = [value for target, value in zip(targets, values, strict=True) if getattr(target, "id", "") == name]
+            return any(_combined(value, name) is not None for value in own)
+        case _:
+            return False
 
 
 def _combined(value: ast.expr, name: str) -> str | None:

@@ -18,6 +18,7 @@ from orion.dependence.model import inner_constraints
 from orion.dependence.references import Axis, InnerLoop, Interval, Reference
 from orion.ir.nodes import (
     Assign,
+    Binary,
     Bind,
     Const,
     Expr,
@@ -40,15 +41,21 @@ if TYPE_CHECKING:
     import islpy as isl
 
 MAX_LEAVES = 40
+NEUTRAL = {"+": (0,), "-": (0,), "*": (0, 1), "/": (0, 1), "//": (0, 1), "**": (0, 1)}
+"""Operators that change an element again when they are repeated, and the numbers with which they do not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A statement that stores in an array: the subscript, the value, and whether it updates what is there."""
+    """A statement that stores in an array: the subscript, the value, and whether it updates what is there.
+
+    `accumulates` where to do the same update twice is not to do it once.
+    """
 
     target: Subscript
     value: Expr
     is_update: bool
+    accumulates: bool = False
 
 
 def stores_of(model: Model) -> dict[int, Store]:
@@ -60,8 +67,24 @@ def stores_of(model: Model) -> dict[int, Store]:
             if isinstance(target, Subscript):
                 reads = {print_expr(one) for one in every(Subscript, node.value)}
                 is_update = isinstance(node, Update) or print_expr(target) in reads
-                found[id(target)] = Store(target, node.value, is_update)
+                found[id(target)] = Store(target, node.value, is_update, _accumulates(node))
     return found
+
+
+def _accumulates(node: Assign | Update) -> bool:
+    """Whether a statement updates by an operator that counts how often, and by no number that changes nothing."""
+    match node:
+        case Update(_, op, value):
+            return _counts(op, value)
+        case Assign(_, Binary(op, left, right)):
+            return _counts(op, left) and _counts(op, right)
+        case _:
+            return isinstance(node.target, Tuple)
+
+
+def _counts(op: str, value: Expr) -> bool:
+    neutral = NEUTRAL.get(op)
+    return neutral is not None and not (isinstance(value, Const) and value.value in neutral)
 
 
 def only_constant(stores: Iterable[Store]) -> bool:
