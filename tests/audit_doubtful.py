@@ -115,14 +115,6 @@ def short_loop_around(out, x):
 """
 
 UNKNOWN = """
-def updated_by_helper(out, x, n):
-    for i in prange(n):
-        added(out, x[i])
-
-def updated_further(A, x, n):
-    for i in prange(n):
-        added_further(A[0], v=x[i])
-
 def called(A, out, n):
     for i in prange(n):
         out[i] = not_there(A[i])

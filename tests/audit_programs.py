@@ -199,11 +199,6 @@ def vector_product(A, n):
         acc *= A[i] + 0.5
     return acc
 
-def halved_by_helper(x, out, n):
-    for i in prange(n):
-        t = x[i]
-        out[i] = halvings(t) + halvings(x[i])
-
 def made_by_helper(a, n):
     made = fresh(a, n)
     for i in prange(n - 1):
@@ -350,22 +345,6 @@ def alias(x, n):
 """
 
 HELPERS = """
-@njit
-def halvings(v):
-    count = 0.0
-    while v > 1:
-        v /= 2
-        count += 1
-    return count
-
-@njit
-def added(a, v):
-    a += v
-
-@njit
-def added_further(a, v):
-    added(a, v)
-
 @njit
 def norm(v):
     s = 0.0

@@ -88,13 +88,9 @@ class Scope:
         way: Way = Way.HERE,
         replacement: Replacement | None = None,
     ) -> UnsupportedLoopError:
-        """Return the error to raise for a part of the source that Orion does not know.
-
-        - `is_wrong`: Python would not run it, or it means something else when compiled.
-        - `replaced_by`: a text with the same meaning as the node, or as what is at `place`. The hint tells it.
-        - `way`: how that text is written.
-        - `replacement`: the same for another region.
-        """
+        """The error to raise for a part of the source: one that Orion does not know or, where it `is_wrong`, one that
+        Python would not run, or that means something else when compiled. `replaced_by` does the same as the node, or
+        as what is at `place`: the hint tells it. It is written in that way. `replacement` is one for another region."""
         found = replacement
         if replaced_by is not None:
             found = Replacement(self.span(place or node), replaced_by, way)

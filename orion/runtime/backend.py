@@ -58,8 +58,8 @@ class Backend(Protocol):
         """Call `action` while no program runs, and return what it returns."""
 
     def again(self, call: ProgramCall, recent: Recent, own: Mapping[str, LocalArray]) -> RunsAgain | None:
-        """Return a runner of a program that has run, for positional arguments like `recent`; None if there is none. The
-        runner returns MISSED for other arrays."""
+        """What runs a program again that has run, for positional arguments like these, which are `recent`, and gives
+        MISSED where the arrays are others; None where there is no such."""
 
     def scale(self, workers: int) -> None:
         """Have so many workers from the next run on; a run under way goes on with them where it can, else they are had

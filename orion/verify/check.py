@@ -1,4 +1,4 @@
-"""Check that a plan runs what its function says, independently of the analysis that planned it.
+"""The checker: that what a plan runs does what its function says, by other means than those by which it was planned.
 
 It takes the function, as its program has it, and the chosen plan: the texts of its loops, their schedules, the private
 copies. Reads and writes are read from the text here (`orion.verify.reading`), and all is proved by isl of them:

@@ -64,14 +64,9 @@ def prove_scans(function: Function, typing: Typing) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Passes:
-    """Loops over iterations of a scan.
-
-    - `rest`: the body as written.
-    - `first`: makes the summaries.
-    - `again`: compute what is handed on, where summaries do not tell it.
-    - `whole`: do all that the body does.
-    - `handed`: the scalars, by their names in the last pass.
-    """
+    """The loops over iterations of a scan: `rest` has the body as written, `first` makes summaries, `again` are those
+    that compute what is handed on where summaries do not tell, and `whole` do all that the body does. `handed` are the
+    scalars, by the names that they have in the last pass."""
 
     rest: For
     first: For

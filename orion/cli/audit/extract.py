@@ -31,12 +31,8 @@ Part = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Loop as a function.
-
-    - `ranks`: the ranks of arrays that the function around makes.
-    - `roots`: by name, the names that it may share memory with.
-    - `unresolved`: the called functions without a source.
-    """
+    """A loop as a function. `ranks` are those of arrays that the function around makes, `roots` the names that each
+    name may share memory with, `unresolved` the functions that it calls whose source is not found."""
 
     function: FunctionType
     located: Located

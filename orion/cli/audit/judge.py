@@ -11,7 +11,7 @@ from orion.cli.audit.conditions import condition_of
 from orion.cli.audit.extract import Extracted, extract, may_share
 from orion.cli.audit.flow import leaves_loop
 from orion.cli.audit.modules import Module
-from orion.cli.audit.purity import OPAQUE, updating
+from orion.cli.audit.purity import OPAQUE
 from orion.cli.audit.races import Races
 from orion.cli.audit.scalars import Scalars, scalars_of
 from orion.cli.audit.stores import only_constant
@@ -40,20 +40,8 @@ def judge(site: Site, module: Module, names: frozenset[str], source: SourceText)
         return Finding(Verdict.UNKNOWN, "AUD125", reason)
     function = site.around[-1] if site.around else None
     scalars = scalars_of(site.loop, function, iterations_of(site.loop), source, is_inner=site.is_inner)
-    shared = of_helpers(site, module, scalars)
-    found = [*scalars.findings, *of_arrays(site, module, names, source, scalars), *shared]
+    found = [*scalars.findings, *of_arrays(site, module, names, source, scalars)]
     return combined(found, site)
-
-
-def of_helpers(site: Site, module: Module, scalars: Scalars) -> Iterator[Finding]:
-    """Yield a finding for each name or subscript, the same in all iterations, that a called function may update in
-    place."""
-    own = {one.id for one in ast.walk(site.loop.target) if isinstance(one, ast.Name)} | scalars.assigned
-    for call in (one for one in ast.walk(site.loop) if isinstance(one, ast.Call)):
-        for value in updating(module, site.around, call):
-            if not own & {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}:
-                told = f"`{ast.unparse(call.func)}` updates `{ast.unparse(value)}`, in place if that is an array"
-                yield Finding(Verdict.UNKNOWN, "AUD121", told)
 
 
 def combined(findings: Sequence[Finding], site: Site) -> Finding:

@@ -1,7 +1,7 @@
 """Functions that write nothing but arrays of their own, by their text, and loops with values in the places of calls.
 
-The compiler cannot look into some helpers: they call themselves, or take arrays of several ranks. Such a helper does no
-harm if it only reads, and the loop writes none of its arguments.
+A helper that the compiler cannot look into (it calls itself, or takes arrays of several ranks) does no harm where it
+only reads, and nothing that it is given is written in the loop.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ METHODS = frozenset({
 })  # fmt: skip
 WRITING = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle", "seed", "at", "save", "errstate"})
 MAX_FUNCTIONS = 60
-CALLS_DEEP = 3
-"""How many calls a parameter is followed through."""
 
 
 def is_pure(module: Module, definition: ast.FunctionDef, around: tuple[ast.FunctionDef, ...] = ()) -> bool:
@@ -118,42 +116,6 @@ def _plain_names(target: ast.expr) -> list[str]:
             return [name for item in items for name in _plain_names(item)]
         case _:
             return []
-
-
-def updated_parameters(module: Module, function: ast.FunctionDef, depth: int = CALLS_DEEP) -> Iterator[int]:
-    """Yield the positions of the parameters that a function updates by their names, or passes to one that does.
-
-    `a += v` changes an array in place, and is a new number where `a` is one: the text does not tell.
-    """
-    given = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
-    if not depth:
-        yield from range(len(given))  # nobody looks further: any may be
-        return
-    updated = {
-        node.target.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
-    }
-    for call in (one for one in ast.walk(function) if isinstance(one, ast.Call)):
-        for value in updating(module, (function,), call, depth - 1):
-            updated |= _names(value)
-    yield from (position for position, name in enumerate(given) if name in updated)
-
-
-def updating(
-    module: Module, around: tuple[ast.FunctionDef, ...], call: ast.Call, depth: int = CALLS_DEEP
-) -> Iterator[ast.expr]:
-    """Yield the names and subscripts in a call that the called function may update in place."""
-    called = call.func
-    found = module.find(called.id, around) if isinstance(called, ast.Name) else module.find_in(called)
-    if found is None:
-        return
-    parameters = [one.arg for one in (*found[1].args.posonlyargs, *found[1].args.args)]
-    named = {one.arg: one.value for one in call.keywords}
-    for position in updated_parameters(found[0], found[1], depth):
-        value = call.args[position] if position < len(call.args) else named.get(parameters[position])
-        if isinstance(value, ast.Name | ast.Subscript):
-            yield value
 
 
 # ---------------------------------------------------------------- loops

@@ -1,8 +1,8 @@
 """Races over elements of arrays: conflicts that are there whatever the sizes and the data, with two iterations each.
 
 A conflict is a race where both accesses are exact and made in every call in which the loop and the loops in it are long
-enough. P are the parameters at which it is there. L are those at which all these loops make so many trips, with all
-subscripts inside their arrays. The conflict is a race if L ⊆ P and L ≠ ∅. Else sizes, or data, decide.
+enough: with P the parameters at which it is there, and L those at which all these loops make so many trips and all
+subscripts lie within their arrays, L ⊆ P and L ≠ ∅. Else sizes, or data, decide.
 """
 
 from __future__ import annotations

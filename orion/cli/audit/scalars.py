@@ -23,10 +23,8 @@ OPERATORS = {ast.Add: "+", ast.Sub: "+", ast.Mult: "*", ast.Div: "*"}
 class Scalars:
     """The names of a loop body.
 
-    - `reductions`: Numba combines their values.
-    - `exposed`: an iteration reads their values from before it.
-    - `settled`: all iterations set them, or none does.
-    - `findings`: what the names make of the loop.
+    `reductions` are those that Numba combines, `exposed` those that take their values from before the iteration,
+    `settled` those that all iterations set, or none. `findings` are what the names make of the loop.
     """
 
     assigned: frozenset[str]

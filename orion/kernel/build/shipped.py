@@ -43,7 +43,7 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Description of a shipped kernel in its file: its CPU, the features that it needs, and the `versions` that made it
+    """What the file of a shipped kernel says of it: its CPU, and the features that it needs; what it was made with
     (`made_with`); the loop's function and line, and the types of its arguments."""
 
     cpu: str
